@@ -1,0 +1,53 @@
+// Internal to rdmap, ddp, mpa; verbs owns the pool, one per progress domain.
+// FPDUs framed and not yet taken by TCP, as one gather list: headers, markers, small payloads, PAD and CRC in scratch,
+// large payloads by reference. A connection holds one only while it has octets to send.
+// Threading: not thread-safe; serialised by the progress domain.  Time: none.  I/O: none.
+#pragma once
+
+#include "base/bytes.hpp"
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace iwarp::mpa {
+
+class tx_batch {
+ public:
+  static constexpr std::size_t max_pieces = 1024;  // what one sendmsg takes (IOV_MAX)
+  static constexpr std::size_t scratch_size = 48 * 1024;
+  /// Payload pieces up to this size are copied next to their header: one longer piece costs the kernel less than two.
+  static constexpr std::size_t copy_limit = 512;
+
+  /// True when an FPDU of `ulpdu_size` octets whose payload lies in `payload_pieces` pieces certainly fits, markers or
+  /// not.
+  [[nodiscard]] bool has_room(std::size_t ulpdu_size, std::size_t payload_pieces) const noexcept;
+
+  /// Appends octets by copy; joins the previous piece where that is contiguous. Returns where they were put.
+  mutable_bytes append_copy(const_bytes octets) noexcept;
+  /// Appends octets by reference: they must stay as they are until advanced over.
+  void append_reference(const_bytes octets) noexcept;
+
+  /// What is left to send. Valid until the next non-const call.
+  [[nodiscard]] std::span<const gather_piece> pieces() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept;  ///< octets left to send
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  /// TCP took `n` octets, n <= size(). An emptied batch starts over with all its room.
+  void advance(std::size_t n) noexcept;
+  /// Replaces every reference into `region` by a private copy, because the region is about to go away. Allocates.
+  void detach(const_bytes region);
+  void clear() noexcept;
+};
+
+/// Batches to lend to connections. Keeps a bounded number of spare ones.
+class tx_batch_pool {
+ public:
+  [[nodiscard]] std::unique_ptr<tx_batch> take();  // allocates only when no spare is there
+  void give_back(std::unique_ptr<tx_batch> batch) noexcept;
+
+ private:
+  std::vector<std::unique_ptr<tx_batch>> spare_;
+};
+
+}  // namespace iwarp::mpa
