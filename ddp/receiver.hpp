@@ -16,7 +16,8 @@ class receiver final : public mpa::ulpdu_sink {
   /// `upper` must outlive this object.
   explicit receiver(upper_layer& upper) noexcept : upper_(upper) {}
 
-  /// One segment, in stream order. Errors: iwarp.ddp, or what the upper layer answered.
+  /// One segment, in stream order. Errors: iwarp.ddp, or what the upper layer answered. After an error every later
+  /// segment is dropped silently: `taken`, and the upper layer is not called (RFC 5041 s7.1).
   result<mpa::ulpdu_answer> on_ulpdu(const mpa::ulpdu& unit) noexcept override;
 
   /// MSN that the next message on `queue` must carry (the current message's while one is in progress).
@@ -38,8 +39,11 @@ class receiver final : public mpa::ulpdu_sink {
 
   result<mpa::ulpdu_answer> on_tagged(const mpa::ulpdu& unit) noexcept;
   result<mpa::ulpdu_answer> on_untagged(const mpa::ulpdu& unit) noexcept;
+  /// The `size` payload octets of an untagged segment that passed every check go to the scatter list.
+  static void place(const mpa::ulpdu& unit, std::size_t size, queue_state& state) noexcept;
 
   upper_layer& upper_;
+  bool failed_ = false;
   std::array<queue_state, untagged_queues> queues_{};
 };
 

@@ -36,8 +36,8 @@ inline constexpr std::uint32_t untagged_queues = 4;  // QN 0..3 (RFC 5040 s4.2, 
 
 class upper_layer {
  public:
-  /// Checks version, opcode and their fit to T and to `payload` octets, before anything is resolved. Errors:
-  /// iwarp.rdmap.
+  /// Checks version, opcode and their fit to T and to `payload` octets, before anything is resolved. Called again for
+  /// a segment that was held, so it changes nothing. Errors: iwarp.rdmap.
   virtual result<> check_tagged(const tagged_header& header, std::size_t payload) noexcept = 0;
   /// Likewise for an untagged segment. An unknown QN for the opcode is this layer's error as well.
   virtual result<> check_untagged(const untagged_header& header, std::size_t payload) noexcept = 0;
