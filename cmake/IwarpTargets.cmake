@@ -1,4 +1,5 @@
-# How every target of this project is compiled, and the one way to add a layer.
+# How every target of this project is compiled, and the one way to add a layer or a fuzzer.
+include(GNUInstallDirs)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
@@ -13,7 +14,22 @@ target_compile_options(iwarp_build_flags INTERFACE
 if(IWARP_SANITIZE)
   target_compile_options(iwarp_build_flags INTERFACE -fsanitize=${IWARP_SANITIZE} -fno-omit-frame-pointer -g)
   target_link_options(iwarp_build_flags INTERFACE -fsanitize=${IWARP_SANITIZE})
+  if(IWARP_SANITIZE MATCHES "undefined")
+    # A finding must fail the test, not only print a line.
+    target_compile_options(iwarp_build_flags INTERFACE -fno-sanitize-recover=all)
+  endif()
 endif()
+if(IWARP_BUILD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "IWARP_BUILD_FUZZERS needs clang (libFuzzer): configure with --preset fuzz")
+  endif()
+  # The layers report coverage to the fuzzer; only the fuzzers themselves link its main().
+  target_compile_options(iwarp_build_flags INTERFACE -fsanitize=fuzzer-no-link -g)
+  target_link_options(iwarp_build_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# Every layer, in the order it was added: lower layers first. cmake/IwarpInstall.cmake installs them.
+set_property(GLOBAL PROPERTY IWARP_LAYERS "")
 
 # iwarp_add_layer(NAME LINK target...): the folder this is called from becomes library iwarp_NAME (iwarp::NAME), made of
 # every .cpp in it. It may link only the layers that docs/architecture.md's table allows (tests/lint checks the includes).
@@ -32,6 +48,30 @@ function(iwarp_add_layer name)
   set_target_properties(iwarp_${name} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(iwarp_${name} ${scope} cxx_std_20)
   target_include_directories(iwarp_${name} ${scope}
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/iwarp>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/iwarp>)
   target_link_libraries(iwarp_${name} ${scope} ${arg_LINK})
+  set_property(GLOBAL APPEND PROPERTY IWARP_LAYERS ${name})
+endfunction()
+
+# iwarp_add_fuzzer(NAME SOURCES s... [LINK t...] [CORPUS folder]): one libFuzzer program, part of target iwarp_fuzzers. Its
+# ctest (label fuzz) runs every seed of the corpus and then mutates for IWARP_FUZZ_SECONDS. What it finds stays in the
+# build folder; a crash becomes a seed and a unit test by hand.
+set(IWARP_FUZZ_SECONDS 20 CACHE STRING "How long the ctest of each fuzzer runs, in seconds")
+function(iwarp_add_fuzzer name)
+  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;LINK" ${ARGN})
+  if(NOT TARGET iwarp_fuzzers)
+    add_custom_target(iwarp_fuzzers)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE iwarp_build_flags ${arg_LINK})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(iwarp_fuzzers ${name})
+  set(found "${CMAKE_CURRENT_BINARY_DIR}/${name}.found")
+  file(MAKE_DIRECTORY "${found}")
+  add_test(NAME fuzz.${name}
+    COMMAND ${name} -max_total_time=${IWARP_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+      "-artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}." "${found}" ${arg_CORPUS})
+  math(EXPR limit "${IWARP_FUZZ_SECONDS} + 120")
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${limit})
 endfunction()
