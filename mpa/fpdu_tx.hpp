@@ -15,11 +15,14 @@ namespace iwarp::mpa {
 class fpdu_tx {
  public:
   /// Enters full operation at stream position 0. `crc`: generate (else the CRC field is 0); `markers`: the peer sent
-  /// M=1.
-  void start(bool crc, bool markers) noexcept;
+  /// M=1. `position`, a multiple of four, is for tests and captures that begin far into a stream.
+  void start(bool crc, bool markers, std::uint64_t position = 0) noexcept;
 
   /// Frames one ULPDU: `header` (always copied), then the payload pieces in order. The caller has asked
-  /// batch.has_room(). 1 <= header.size() + payload <= 65535; the caller keeps it within MULPDU.
+  /// batch.has_room(). 1 <= header.size() + payload <= 65535; the caller keeps it within MULPDU. Next to payload the
+  /// header has at most tx_batch::max_header octets. Payload pieces up to tx_batch::copy_limit are copied (as long as
+  /// copies stay within tx_batch::copy_total), larger ones must stay as they are until the batch has advanced over
+  /// them.
   void frame(tx_batch& batch, const_bytes header, std::span<const const_bytes> payload) noexcept;
 
   /// Stream octets framed so far, markers included, counted from the start of full operation.

@@ -39,7 +39,7 @@ struct negotiated {
   std::uint16_t peer_ord = 0;
   bool peer_to_peer = false;
   rtr_kind rtr = rtr_kind::none;  ///< initiator: which one it must send
-  rtr_set rtr_accepted;           ///< responder: which ones may come
+  rtr_set rtr_accepted{};         ///< responder: which ones may come
   bool operator==(const negotiated&) const = default;
 };
 

@@ -19,11 +19,21 @@ class tx_batch {
   static constexpr std::size_t scratch_size = 48 * 1024;
   /// Payload pieces up to this size are copied next to their header: one longer piece costs the kernel less than two.
   static constexpr std::size_t copy_limit = 512;
+  /// Octets of payload that one FPDU copies at most; small pieces beyond go by reference, so that an FPDU of very many
+  /// pieces still fits an empty batch. A single small piece is always copied.
+  static constexpr std::size_t copy_total = 8 * 1024;
+  /// Longest header that fpdu_tx::frame() is given along with payload.
+  static constexpr std::size_t max_header = 128;
+
+  tx_batch() noexcept {}  // not defaulted: value-initialisation would zero 64 KiB
 
   /// True when an FPDU of `ulpdu_size` octets whose payload lies in `payload_pieces` pieces certainly fits, markers or
-  /// not.
+  /// not. With no payload pieces the whole ULPDU is header, and copied. An empty batch has room for any ULPDU of
+  /// 1..750 pieces.
   [[nodiscard]] bool has_room(std::size_t ulpdu_size, std::size_t payload_pieces) const noexcept;
 
+  /// Appends `size` octets that the caller fills; joins the previous piece where that is contiguous.
+  mutable_bytes append_space(std::size_t size) noexcept;
   /// Appends octets by copy; joins the previous piece where that is contiguous. Returns where they were put.
   mutable_bytes append_copy(const_bytes octets) noexcept;
   /// Appends octets by reference: they must stay as they are until advanced over.
@@ -38,6 +48,20 @@ class tx_batch {
   /// Replaces every reference into `region` by a private copy, because the region is about to go away. Allocates.
   void detach(const_bytes region);
   void clear() noexcept;
+
+  tx_batch(const tx_batch&) = delete;  // pieces point into scratch_
+  tx_batch& operator=(const tx_batch&) = delete;
+
+ private:
+  void push_piece(const void* data, std::size_t size) noexcept;
+
+  std::size_t first_ = 0;  // pieces_[first_, end_) are left to send
+  std::size_t end_ = 0;
+  std::size_t size_ = 0;  // octets in them
+  std::size_t scratch_used_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> detached_;  // copies made by detach(), until the batch is empty
+  std::array<gather_piece, max_pieces> pieces_;
+  std::array<std::byte, scratch_size> scratch_;
 };
 
 /// Batches to lend to connections. Keeps a bounded number of spare ones.
