@@ -81,13 +81,22 @@ void tx_batch::advance(std::size_t n) noexcept {
   pieces_[first_].size -= n;
 }
 
+void tx_batch::detach_piece(gather_piece& piece) {
+  detached_.emplace_back(new std::byte[piece.size]);
+  std::memcpy(detached_.back().get(), piece.data, piece.size);
+  piece.data = detached_.back().get();
+}
+
 void tx_batch::detach(const_bytes region) {
   for (std::size_t i = first_; i != end_; ++i) {
-    gather_piece& piece = pieces_[i];
-    if (!overlap(piece, region)) continue;
-    detached_.emplace_back(new std::byte[piece.size]);
-    std::memcpy(detached_.back().get(), piece.data, piece.size);
-    piece.data = detached_.back().get();
+    if (overlap(pieces_[i], region)) detach_piece(pieces_[i]);
+  }
+}
+
+void tx_batch::detach_all() {
+  const const_bytes own{scratch_};
+  for (std::size_t i = first_; i != end_; ++i) {
+    if (!overlap(pieces_[i], own)) detach_piece(pieces_[i]);
   }
 }
 

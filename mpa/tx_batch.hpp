@@ -47,12 +47,15 @@ class tx_batch {
   void advance(std::size_t n) noexcept;
   /// Replaces every reference into `region` by a private copy, because the region is about to go away. Allocates.
   void detach(const_bytes region);
+  /// Likewise every reference, because the memory behind them is its owner's again. Allocates.
+  void detach_all();
   void clear() noexcept;
 
   tx_batch(const tx_batch&) = delete;  // pieces point into scratch_
   tx_batch& operator=(const tx_batch&) = delete;
 
  private:
+  void detach_piece(gather_piece& piece);
   void push_piece(const void* data, std::size_t size) noexcept;
 
   std::size_t first_ = 0;  // pieces_[first_, end_) are left to send

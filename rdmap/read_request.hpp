@@ -14,10 +14,10 @@ inline constexpr std::size_t read_request_size = 28;
 
 /// Octets: 0..3 SinkSTag | 4..11 SinkTO | 12..15 RDMARDSZ | 16..19 SrcSTag | 20..27 SrcTO.
 struct read_request {
-  stag sink;
+  stag sink{};
   std::uint64_t sink_offset = 0;
   std::uint32_t size = 0;
-  stag source;
+  stag source{};
   std::uint64_t source_offset = 0;
   bool operator==(const read_request&) const = default;
 
