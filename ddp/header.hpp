@@ -28,7 +28,7 @@ inline constexpr std::uint8_t version = 1;
 struct tagged_header {
   bool last = true;
   std::uint8_t ulp_control = 0;
-  iwarp::stag stag;
+  iwarp::stag stag{};
   std::uint64_t offset = 0;  // TO
   bool operator==(const tagged_header&) const = default;
 
@@ -44,9 +44,9 @@ struct tagged_header {
 struct untagged_header {
   bool last = true;
   std::uint8_t ulp_control = 0;
-  iwarp::stag invalidate;    // RsvdULP octets 2..5
+  iwarp::stag invalidate{};  // RsvdULP octets 2..5
   std::uint32_t queue = 0;   // QN
-  iwarp::msn sequence;       // MSN
+  iwarp::msn sequence{};     // MSN
   std::uint32_t offset = 0;  // MO
   bool operator==(const untagged_header&) const = default;
 
