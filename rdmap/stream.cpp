@@ -32,22 +32,23 @@ std::string_view to_string(stream_state state) noexcept {
   return "?";
 }
 
+stream::stream(const stream_options& options, mpa::rx_memory& rx, mpa::tx_batch_pool& tx, trace_sink* trace)
+    : options_(options), rx_memory_(rx), batches_(tx), trace_(trace), fpdu_rx_(rx, *this), ddp_rx_(*this) {
+  deadlines_.fill(never);
+}
+
 stream::stream(const stream_options& options, consumer& user, send_ring& ring, mpa::rx_memory& rx,
                mpa::tx_batch_pool& tx, trace_sink* trace)
-    : options_(options),
-      user_(user),
-      ring_(ring),
-      rx_memory_(rx),
-      batches_(tx),
-      trace_(trace),
-      fpdu_rx_(rx, *this),
-      ddp_rx_(*this),
-      receive_pieces_(std::max<std::uint32_t>(options.max_receive_sge, 1)),
-      gather_(std::max<std::uint32_t>(ring.max_sge(), 1)),
-      pins_(std::max<std::uint32_t>(ring.max_sge(), 1)) {
-  deadlines_.fill(never);
-  pins_.clear();
-  gather_.clear();
+    : stream(options, rx, tx, trace) {
+  bind(user, ring, options.max_receive_sge);
+}
+
+void stream::bind(consumer& user, send_ring& ring, std::uint32_t max_receive_sge) {
+  user_ = &user;
+  ring_ = &ring;
+  receive_pieces_.resize(std::max<std::uint32_t>(max_receive_sge, 1));
+  gather_.reserve(std::max<std::uint32_t>(ring.max_sge(), 1));
+  pins_.reserve(std::max<std::uint32_t>(ring.max_sge(), 1));
 }
 
 stream::~stream() {
@@ -403,11 +404,12 @@ void stream::finish(mpa::disposition how) noexcept {
 
 // At most one request of a stream ends in another state than success or flushed (VERBS s6.2.4).
 void stream::flush_requests() noexcept {
+  if (user_ == nullptr) return;  // a responder that never accepted
   release_pins();
   source_ = message_source::none;
   while (retired_ < submitted_) {
     const std::uint64_t index = retired_++;
-    user_.send_completed(ring_[index], guilty_ && guilty_->index == index ? guilty_->status : wr_status::flushed);
+    user_->send_completed((*ring_)[index], guilty_ && guilty_->index == index ? guilty_->status : wr_status::flushed);
   }
   next_ = retired_;
   reads_.size = 0;

@@ -77,10 +77,16 @@ struct stream_counters {
 
 class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private ddp::upper_layer {
  public:
-  /// All references must outlive the stream. `ring` holds the requests that submit() counts. `trace` may be null.
+  /// The references must outlive the stream. `trace` may be null. bind() must come before initiate() or accept().
+  stream(const stream_options& options, mpa::rx_memory& rx, mpa::tx_batch_pool& tx, trace_sink* trace = nullptr);
+  /// The same and bind() at once.
   stream(const stream_options& options, consumer& user, send_ring& ring, mpa::rx_memory& rx, mpa::tx_batch_pool& tx,
          trace_sink* trace = nullptr);
   ~stream();
+
+  /// Gives the stream its consumer and the ring that holds the requests submit() counts; receives have at most
+  /// `max_receive_sge` elements. Both must outlive the stream, or be replaced once it has ended.
+  void bind(consumer& user, send_ring& ring, std::uint32_t max_receive_sge);
 
   // Start-up ----------------------------------------------------------------------------------------------------
   /// Initiator: sends the Request. `private_data`: 0..512 octets, 0..508 with revision 2.
@@ -255,8 +261,8 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   void check_closing(timestamp now) noexcept;
 
   stream_options options_;
-  consumer& user_;
-  send_ring& ring_;
+  consumer* user_ = nullptr;
+  send_ring* ring_ = nullptr;
   mpa::rx_memory& rx_memory_;
   mpa::tx_batch_pool& batches_;
   trace_sink* trace_;

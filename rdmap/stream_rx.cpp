@@ -214,7 +214,7 @@ result<> stream::check_tagged(const ddp::tagged_header& header, std::size_t) noe
 
 result<ddp::tagged_target> stream::resolve_tagged(const ddp::tagged_header& header, std::size_t size) noexcept {
   if (opcode_of(header.ulp_control) == opcode::write) {
-    const access_result target = user_.access_remote(header.stag, header.offset, size, remote_right::write);
+    const access_result target = user_->access_remote(header.stag, header.offset, size, remote_right::write);
     if (!target) return fail(tagged_error(target.error));
     return ddp::tagged_target{target.bytes, target.pin};
   }
@@ -226,7 +226,7 @@ result<ddp::tagged_target> stream::resolve_tagged(const ddp::tagged_header& head
   if (at > read.size || size > read.size - at || size > read.size - read.received) {
     return bad_response(ddp::errc::tagged_base_or_bounds);
   }
-  const access_result target = user_.access_local(read.sink, static_cast<std::byte*>(read.address) + at, size, true);
+  const access_result target = user_->access_local(read.sink, static_cast<std::byte*>(read.address) + at, size, true);
   if (!target) return bad_response(tagged_error(target.error));
   return ddp::tagged_target{target.bytes, target.pin};
 }
@@ -236,7 +236,7 @@ tl::unexpected<std::error_code> stream::bad_response(ddp::errc e) noexcept {
   return fail(e);
 }
 
-void stream::release_tagged(const ddp::tagged_target& target) noexcept { user_.release(target.pin); }
+void stream::release_tagged(const ddp::tagged_target& target) noexcept { user_->release(target.pin); }
 
 result<> stream::tagged_placed(const ddp::tagged_header& header, std::size_t size) noexcept {
   if (opcode_of(header.ulp_control) == opcode::write) {
@@ -249,7 +249,7 @@ result<> stream::tagged_placed(const ddp::tagged_header& header, std::size_t siz
     if (header.last) {
       if (read.received != read.size) return bad_response(ddp::errc::tagged_base_or_bounds);  // too short
       trace(trace_event::message_in, static_cast<std::uint8_t>(opcode::read_response), read.size);
-      if (!read.rtr) ring_[read.index].read_done = true;
+      if (!read.rtr) (*ring_)[read.index].read_done = true;
       reads_.pop();
       retire();
     }
@@ -313,7 +313,7 @@ result<ddp::buffer_answer> stream::untagged_buffer(const ddp::untagged_header& h
     return ddp::buffer_answer::ready;
   }
   current_is_rtr_ = false;
-  receive_slot* slot = user_.take_receive();
+  receive_slot* slot = user_->take_receive();
   if (slot == nullptr) {
     return options_.shortage == receive_shortage::hold ? ddp::buffer_answer::hold : ddp::buffer_answer::none;
   }
@@ -330,10 +330,10 @@ result<> stream::resolve_receive(receive_slot& slot, ddp::untagged_target& out) 
   std::size_t used = 0;
   for (const sge& element : slot.elements) {
     if (element.length == 0) continue;
-    const access_result target = user_.access_local(element.key, element.address, element.length, true);
+    const access_result target = user_->access_local(element.key, element.address, element.length, true);
     if (!target) return fail(errc::local_catastrophic);  // protocol.md E36
     // The pin need not last: whoever takes the memory away calls detach(), which ends the stream.
-    user_.release(target.pin);
+    user_->release(target.pin);
     receive_pieces_[used++] = target.bytes;
   }
   out = {.pieces = {receive_pieces_.data(), used}, .size = slot.size};
@@ -378,13 +378,13 @@ result<> stream::deliver_send(const undelivered& message) noexcept {
   if (invalidates(done.op)) {
     done.invalidated = message.header.invalidate;
     // After the message is complete, before its consumer sees it (RFC 5040 s5.3).
-    if (const access_error e = user_.invalidate_remote(message.header.invalidate); e != access_error::none) {
+    if (const access_error e = user_->invalidate_remote(message.header.invalidate); e != access_error::none) {
       done.status = wr_status::remote_invalid_request;
-      user_.receive_completed(*message.slot, done);
+      user_->receive_completed(*message.slot, done);
       return fail(invalidate_error(e));
     }
   }
-  user_.receive_completed(*message.slot, done);
+  user_->receive_completed(*message.slot, done);
   return {};
 }
 
@@ -401,14 +401,14 @@ result<> stream::deliver_waiting() noexcept {
 void stream::complete_current_receive(wr_status status) noexcept {
   while (!undelivered_.slots.empty() && !undelivered_.empty()) {  // taken earlier, so completed earlier
     if (receive_slot* slot = undelivered_.front().slot; slot != nullptr) {
-      user_.receive_completed(*slot, {.status = wr_status::flushed});
+      user_->receive_completed(*slot, {.status = wr_status::flushed});
     }
     undelivered_.pop();
   }
   if (current_receive_ == nullptr) return;
   receive_slot& slot = *current_receive_;
   current_receive_ = nullptr;
-  user_.receive_completed(slot, {.status = status});
+  user_->receive_completed(slot, {.status = status});
 }
 
 // The peer's Terminate: tell the ULP, send none back (VERBS s6.2), close. A request it names completes with its reason.
@@ -423,7 +423,7 @@ void stream::terminate_arrived() noexcept {
         guilty_ = {reads_.front().index, status};
       } else if (header->queue == send_queue) {
         for (std::uint64_t i = retired_; i < next_; ++i) {
-          if (ring_[i].op <= operation::send_solicited_invalidate && ring_[i].sequence == header->sequence) {
+          if ((*ring_)[i].op <= operation::send_solicited_invalidate && (*ring_)[i].sequence == header->sequence) {
             guilty_ = {i, status};
           }
         }

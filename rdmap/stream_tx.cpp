@@ -98,11 +98,11 @@ void stream::tx_advance(std::size_t n, timestamp now) noexcept {
 // Requests complete in order: Sends and Writes when TCP has taken their last octet, Reads when answered.
 void stream::retire() noexcept {
   while (retired_ < next_) {
-    work_request& request = ring_[retired_];
+    work_request& request = (*ring_)[retired_];
     if (request.op == operation::read ? !request.read_done : request.end_position > accepted_) return;
     if (source_ == message_source::request && retired_ + 1 == next_) return;  // its last segment is not framed yet
     ++retired_;
-    user_.send_completed(request, wr_status::success);
+    user_->send_completed(request, wr_status::success);
   }
 }
 
@@ -133,9 +133,9 @@ void stream::frame_more(timestamp now) noexcept {
       if (batch_ == nullptr) return;  // an error ended the stream
       continue;
     }
-    if (!batch_->has_room(mulpdu(), std::max<std::size_t>(ring_.max_sge(), 1))) {
+    if (!batch_->has_room(mulpdu(), std::max<std::size_t>(ring_->max_sge(), 1))) {
       const std::size_t size = ddp_tx_.header_size() + ddp_tx_.next_size(mulpdu());
-      if (!batch_->has_room(size, std::max<std::size_t>(ring_.max_sge(), 1))) {
+      if (!batch_->has_room(size, std::max<std::size_t>(ring_->max_sge(), 1))) {
         assert(!batch_->empty());
         return;
       }
@@ -159,14 +159,14 @@ bool stream::next_message(timestamp now) noexcept {
 
 // Takes the next posted request. False when there is none or it has to wait (fence, ORD).
 bool stream::next_request(timestamp now) noexcept {
-  work_request& request = ring_[next_];
+  work_request& request = (*ring_)[next_];
   request.read_done = false;
   request.end_position = 0;
   if (request.fence && !reads_.empty()) return false;
   const std::uint8_t control = control_octet(opcode_for(request.op));
   switch (request.op) {
     case operation::local_invalidate:
-      if (user_.invalidate_local(request.invalidate) != access_error::none) {
+      if (user_->invalidate_local(request.invalidate) != access_error::none) {
         guilty_ = {next_++, wr_status::local_qp_operation};
         offender_size_ = 0;
         fail_stream(make_error_code(errc::local_catastrophic), now);
@@ -188,7 +188,7 @@ bool stream::next_request(timestamp now) noexcept {
       }
       if (reads_.size >= agreement().ord) return false;  // the peer's IRD is full: later requests wait too
       {
-        const sge sink = request.sge_count == 0 ? sge{} : ring_.elements(next_)[0];
+        const sge sink = request.sge_count == 0 ? sge{} : ring_->elements(next_)[0];
         const auto sink_offset = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(sink.address));
         reads_.push({.index = next_,
                      .rtr = false,
@@ -234,12 +234,12 @@ bool stream::next_response(timestamp now) noexcept {
   response_sent_ = 0;
   if (request.size != 0) {
     const access_result source =
-        user_.access_remote(request.source, request.source_offset, request.size, remote_right::read);
+        user_->access_remote(request.source, request.source_offset, request.size, remote_right::read);
     if (!source) {
       source_failed(source.error, now);
       return false;
     }
-    user_.release(source.pin);
+    user_->release(source.pin);
   }
   ddp_tx_.begin(
       ddp::tagged_header{
@@ -280,7 +280,7 @@ void stream::frame_segment(timestamp now) noexcept {
   } else if (size != 0) {
     const read_request& request = inbound_[responses_framed_].request;
     const access_result source =
-        user_.access_remote(request.source, request.source_offset + response_sent_, size, remote_right::read);
+        user_->access_remote(request.source, request.source_offset + response_sent_, size, remote_right::read);
     if (!source) {
       source_failed(source.error, now);
       return;
@@ -296,7 +296,7 @@ void stream::frame_segment(timestamp now) noexcept {
   if (source_ == message_source::response) response_sent_ += segment.payload_size;
   if (!segment.last) return;
   if (source_ == message_source::request) {
-    work_request& request = ring_[next_ - 1];
+    work_request& request = (*ring_)[next_ - 1];
     request.end_position = fpdu_tx_.position();
     trace(trace_event::message_out, static_cast<std::uint8_t>(opcode_for(request.op)), request.length);
   } else {
@@ -309,23 +309,23 @@ void stream::frame_segment(timestamp now) noexcept {
 
 bool stream::gather_request(std::uint32_t size) noexcept {
   const std::uint64_t index = next_ - 1;
-  const work_request& request = ring_[index];
+  const work_request& request = (*ring_)[index];
   if (request.op == operation::read) {
     gather_.push_back(request_header_);
     return true;
   }
   if (request.inline_data) {
-    gather_.push_back(ring_.inline_data(index).subspan(sge_offset_, size));
+    gather_.push_back(ring_->inline_data(index).subspan(sge_offset_, size));
     sge_offset_ += size;
     return true;
   }
-  const std::span<const sge> elements = ring_.elements(index).first(request.sge_count);
+  const std::span<const sge> elements = ring_->elements(index).first(request.sge_count);
   while (size != 0) {
     const sge& element = elements[sge_index_];
     const std::uint32_t part = std::min(size, element.length - sge_offset_);
     if (part != 0) {
       const access_result source =
-          user_.access_local(element.key, static_cast<std::byte*>(element.address) + sge_offset_, part, false);
+          user_->access_local(element.key, static_cast<std::byte*>(element.address) + sge_offset_, part, false);
       if (!source) {
         release_pins();
         return false;
@@ -344,7 +344,7 @@ bool stream::gather_request(std::uint32_t size) noexcept {
 }
 
 void stream::release_pins() noexcept {
-  for (void* pin : pins_) user_.release(pin);
+  for (void* pin : pins_) user_->release(pin);
   pins_.clear();
 }
 
