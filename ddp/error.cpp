@@ -39,7 +39,7 @@ class category final : public std::error_category {
       case errc::untagged_bad_version:
         return "untagged segment of a DDP version other than 1";
     }
-    return "unknown DDP error";
+    return "unknown DDP error " + std::to_string(value);
   }
 };
 

@@ -50,7 +50,7 @@ class category final : public std::error_category {
       case errc::terminated_by_peer:
         return "the peer terminated the stream with a Terminate message";
     }
-    return "unknown RDMAP error";
+    return "unknown RDMAP error " + std::to_string(value);
   }
 };
 

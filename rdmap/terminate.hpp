@@ -32,6 +32,7 @@ enum class term_headers : std::uint8_t { none, ddp, ddp_and_read_request };
 struct term_entry {
   term_code code;
   term_headers headers = term_headers::none;
+  bool operator==(const term_entry&) const = default;
 };
 
 /// The wire code of each error; nothing where no Terminate may be sent (TCP lost, start-up frames, a Terminate

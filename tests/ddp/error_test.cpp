@@ -16,14 +16,14 @@ TEST(DdpError, EveryErrorHasWordsOfItsOwn) {
   for (int value = 1; value <= last_error; ++value) {
     const std::string message = make_error_code(static_cast<errc>(value)).message();
     EXPECT_GT(message.size(), 10u) << value;
-    EXPECT_NE(message, "unknown DDP error") << value;
+    EXPECT_EQ(message.find("unknown DDP error"), std::string::npos) << value;
     EXPECT_TRUE(seen.insert(message).second) << value << ": " << message;
   }
 }
 
 TEST(DdpError, ValuesThatAreNoErrorAreSaidToBeUnknown) {
   for (const int value : {-1, 0, last_error + 1, 255}) {
-    EXPECT_EQ(error_category().message(value), "unknown DDP error") << value;
+    EXPECT_EQ(error_category().message(value), "unknown DDP error " + std::to_string(value));
   }
 }
 
