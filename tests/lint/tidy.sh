@@ -27,5 +27,5 @@ export -f check
 export root build
 # shellcheck disable=SC2016,SC2086  # $1 belongs to the inner shell; a list of layers
 problems_from < <(for layer in $layers; do tracked "$layer/*.cpp"; done |
-  xargs -r -d '\n' -P 2 -n 1 bash -c 'check "$1"' _)
+  xargs -r -d '\n' -P 2 -n 1 bash -c 'check "$1"' _ | sort -u)
 verdict
