@@ -40,13 +40,15 @@ stream::stream(const stream_options& options, mpa::rx_memory& rx, mpa::tx_batch_
 stream::stream(const stream_options& options, consumer& user, send_ring& ring, mpa::rx_memory& rx,
                mpa::tx_batch_pool& tx, trace_sink* trace)
     : stream(options, rx, tx, trace) {
-  bind(user, ring, options.max_receive_sge);
+  bind(user, ring, {.max_receive_sge = options.max_receive_sge});
 }
 
-void stream::bind(consumer& user, send_ring& ring, std::uint32_t max_receive_sge) {
+void stream::bind(consumer& user, send_ring& ring, const binding& how) {
   user_ = &user;
   ring_ = &ring;
-  receive_pieces_.resize(std::max<std::uint32_t>(max_receive_sge, 1));
+  receive_pieces_.resize(std::max<std::uint32_t>(how.max_receive_sge, 1));
+  submitted_ = next_ = retired_ = how.first_request;
+  remote_read_ = how.remote_read;
   gather_.reserve(std::max<std::uint32_t>(ring.max_sge(), 1));
   pins_.reserve(std::max<std::uint32_t>(ring.max_sge(), 1));
 }
@@ -80,6 +82,12 @@ std::optional<stream_event> stream::poll_event() noexcept {
     }
   }
   return std::nullopt;
+}
+
+bool stream::needs_consumer() const noexcept {
+  if (ended()) return false;
+  return state_ != stream_state::closing || wants_ == mpa::disposition::keep || current_receive_ != nullptr ||
+         (!undelivered_.slots.empty() && !undelivered_.empty());
 }
 
 stream_counters stream::counters() const noexcept {
@@ -158,20 +166,16 @@ void stream::startup_commit(const_bytes octets, timestamp now) noexcept {
   raise(stream_event::established);
   // FPDUs may follow directly behind the Reply: some responders do not wait for ours.
   const const_bytes rest = octets.subspan(*used);
-  if (!rest.empty()) {
-    const auto taken = fpdu_rx_.consume(rest);
-    if (!taken) {
-      fail_stream(taken.error(), now);
-    } else {
-      assert(*taken == rest.size() || held_);
-    }
-  }
+  if (rest.empty()) return;
+  const mutable_bytes window = fpdu_rx_.window();
+  assert(rest.size() <= window.size());
+  std::copy(rest.begin(), rest.end(), window.begin());
+  rx_result(fpdu_rx_.commit(rest.size()), now);
 }
 
 void stream::startup_failed(std::error_code reason, timestamp now) noexcept {
-  if (reason == mpa::errc::insufficient_ird || reason == mpa::errc::no_matching_rtr ||
-      reason == mpa::errc::local_catastrophic) {
-    // RFC 6581 s9: full operation is entered just far enough to say why.
+  if (reason == mpa::errc::insufficient_ird || reason == mpa::errc::no_matching_rtr) {
+    // The initiator has a valid Reply. RFC 6581 s9: full operation is entered just far enough to say why.
     enter_full_operation(now);
     fail_stream(reason, now);
     return;
@@ -205,23 +209,21 @@ void stream::handle_eof(timestamp now) noexcept {
           now);
       return;
     case stream_state::terminating:
-      finish(mpa::disposition::close);
+      finish_terminating();
       return;
     case stream_state::closing:
-      if (fpdu_rx_.mid_fpdu()) {
-        handle_lost(make_error_code(mpa::errc::tcp_lost), now);
+      if (discarding()) {  // the message that was held is lost to the consumer: "Bad Close" (VERBS s6.2)
+        end_stream(make_error_code(errc::stream_catastrophic));
+        finish(mpa::disposition::close);
         return;
       }
-      if (work_outstanding()) {
-        fail_stream(make_error_code(errc::peer_closed_with_work), now);
-        return;
-      }
-      finish(mpa::disposition::close);
-      return;
+      break;
     case stream_state::wait_first_fpdu:
     case stream_state::open:
       break;
   }
+  fin_waits_ = held_;  // what came before FIN is delivered before FIN (RFC 5044 s7.2)
+  if (fin_waits_) return;
   if (fpdu_rx_.mid_fpdu()) {  // FIN inside an FPDU is a lost connection (RFC 5044 s7.2)
     handle_lost(make_error_code(mpa::errc::tcp_lost), now);
   } else if (work_outstanding() || ddp_rx_.in_message(send_queue) || tagged_open()) {
@@ -267,7 +269,9 @@ void stream::handle_deadline(timestamp now) noexcept {
   if (due(timer::close) && state_ != stream_state::closed) {
     // The peer never finished its half. What we had to say was sent or cannot be.
     if (state_ == stream_state::closing && !error_) error_ = make_error_code(mpa::errc::tcp_lost);
-    finish(mpa::disposition::abort);
+    // A Terminate that TCP has taken is not to be destroyed by a reset (RFC 5040 s6.2).
+    const bool said = state_ == stream_state::terminating && terminate_sent();
+    finish(said ? mpa::disposition::close : mpa::disposition::abort);
   }
 }
 
@@ -275,7 +279,11 @@ void stream::submit(std::uint64_t end, timestamp now) noexcept {
   submitted_ = end;
   if (ended()) {
     flush_requests();
-  } else if (state_ == stream_state::closing && options_.close_timeout != duration::zero()) {
+  } else if (state_ == stream_state::closing && wants_ != mpa::disposition::keep && retired_ < submitted_) {
+    // A Send posted behind FIN: "Bad Close" (VERBS s6.2).
+    end_stream(make_error_code(errc::stream_catastrophic));
+    finish(mpa::disposition::abort);
+  } else {
     check_closing(now);
   }
 }
@@ -285,8 +293,7 @@ void stream::close(timestamp now) noexcept {
     case stream_state::idle:
     case stream_state::starting:
     case stream_state::deciding:
-      if (state_ != stream_state::idle) end_stream(make_error_code(mpa::errc::tcp_lost));
-      finish(mpa::disposition::abort);
+      abort(now);
       return;
     case stream_state::closing:
     case stream_state::terminating:
@@ -300,20 +307,24 @@ void stream::close(timestamp now) noexcept {
   set_state(stream_state::closing);
   set_timer(timer::close, options_.close_timeout, now);
   clear_timer(timer::first_fpdu);
-  if (!may_send) flush_requests();
+  if (!may_send) flush_requests();  // they were never going to leave before an FPDU came
+  close_limit_ = submitted_;
   check_closing(now);
 }
 
 void stream::check_closing(timestamp) noexcept {
   if (state_ != stream_state::closing || wants_ != mpa::disposition::keep) return;
-  if (work_outstanding() || inbound_.size != 0) return;
+  if (work_outstanding()) return;
+  flush_requests();  // those that came after close()
   want(mpa::disposition::shutdown_write);
 }
 
 void stream::terminate(std::error_code reason, timestamp now) noexcept {
   if (ended() || state_ == stream_state::idle) return;
+  if (!reason) reason = make_error_code(errc::local_catastrophic);
   if (state_ == stream_state::starting || state_ == stream_state::deciding) {
-    startup_failed(reason, now);
+    end_stream(reason);
+    finish(mpa::disposition::abort);
     return;
   }
   offender_size_ = 0;
@@ -321,7 +332,6 @@ void stream::terminate(std::error_code reason, timestamp now) noexcept {
 }
 
 void stream::abort(timestamp) noexcept {
-  if (state_ == stream_state::closed) return;
   if (!ended() && state_ != stream_state::idle) end_stream(std::make_error_code(std::errc::connection_aborted));
   finish(mpa::disposition::abort);
 }
@@ -330,6 +340,7 @@ void stream::detach(const_bytes region, timestamp now) noexcept {
   if (batch_ != nullptr) batch_->detach(region);
   if (current_receive_ == nullptr || ended()) return;
   for (const sge& element : current_receive_->elements) {
+    if (element.length == 0) continue;
     const auto* begin = static_cast<const std::byte*>(element.address);
     if (begin < region.data() + region.size() && region.data() < begin + element.length) {
       offender_size_ = 0;
@@ -347,7 +358,6 @@ void stream::fail_stream(std::error_code reason, timestamp now) noexcept {
   const auto entry = terminate_for(reason);
   // Before the first FPDU a responder may send nothing, not even a Terminate (RFC 5044 s7.1.2 rule 4).
   const bool may_send = state_ != stream_state::wait_first_fpdu && wants_ == mpa::disposition::keep;
-  if (reason == ddp::errc::untagged_too_long) complete_current_receive(wr_status::local_length);
   end_stream(reason);
   if (!entry || !may_send) {
     finish(mpa::disposition::abort);
@@ -365,10 +375,9 @@ void stream::fail_stream(std::error_code reason, timestamp now) noexcept {
   terminate_out_ = message;
   terminate_pending_ = true;
   // The requests were flushed: their memory is the consumer's again, so what is framed from it must be ours.
-  if (batch_ != nullptr) {
-    batch_->detach_all();
-  }
+  if (batch_ != nullptr) batch_->detach_all();
   set_state(stream_state::terminating);
+  deadlines_.fill(never);
   set_timer(timer::close, options_.linger_timeout, now);
   want(mpa::disposition::shutdown_write);
 }
@@ -376,8 +385,8 @@ void stream::fail_stream(std::error_code reason, timestamp now) noexcept {
 // Everything outstanding completes and the ULP is told, once. The TCP connection is another matter: finish().
 void stream::end_stream(std::error_code reason) noexcept {
   if (ended()) return;
-  const bool was_up = state_ == stream_state::open || state_ == stream_state::closing ||
-                      (state_ == stream_state::wait_first_fpdu && !agreement().peer_to_peer);
+  const bool was_up = was_established();
+  if (!was_up && !reason) reason = make_error_code(mpa::errc::tcp_lost);  // nothing but success is without a reason
   if (!error_) error_ = reason;
   complete_current_receive(wr_status::flushed);
   flush_requests();
@@ -388,18 +397,19 @@ void stream::end_stream(std::error_code reason) noexcept {
 void stream::finish(mpa::disposition how) noexcept {
   want(how);
   deadlines_.fill(never);
-  if (state_ == stream_state::closed) return;
   if (how == mpa::disposition::abort && batch_ != nullptr) {
     batch_->clear();
     batches_.give_back(std::move(batch_));
   }
-  if (state_ == stream_state::closing) {
-    complete_current_receive(wr_status::flushed);
-    flush_requests();
-    raise(stream_event::disconnected);
-  }
+  if (state_ == stream_state::closed) return;
+  if (state_ == stream_state::closing) end_stream(error_);
   set_state(stream_state::closed);
   raise(stream_event::closed);
+}
+
+// After the Terminate and both FINs nothing is left to wait for.
+void stream::finish_terminating() noexcept {
+  if (peer_fin_ && terminate_sent()) finish(mpa::disposition::close);
 }
 
 // At most one request of a stream ends in another state than success or flushed (VERBS s6.2.4).

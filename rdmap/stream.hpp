@@ -4,6 +4,7 @@
 // Threading: not thread-safe; serialised by the progress domain.  Time: passed in.  I/O: none.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -84,9 +85,15 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
          trace_sink* trace = nullptr);
   ~stream();
 
-  /// Gives the stream its consumer and the ring that holds the requests submit() counts; receives have at most
-  /// `max_receive_sge` elements. Both must outlive the stream, or be replaced once it has ended.
-  void bind(consumer& user, send_ring& ring, std::uint32_t max_receive_sge);
+  /// What a stream is bound to besides its consumer and ring.
+  struct binding {
+    std::uint32_t max_receive_sge = 16;  ///< elements that a receive may have
+    std::uint64_t first_request = 0;     ///< running index of the first request that will be this stream's
+    bool remote_read = true;             ///< false: a Read Request is an error (protocol.md E17)
+  };
+  /// Gives the stream its consumer and the ring that holds the requests submit() counts. Both must outlive the stream,
+  /// or be replaced once needs_consumer() is false.
+  void bind(consumer& user, send_ring& ring, const binding& how);
 
   // Start-up ----------------------------------------------------------------------------------------------------
   /// Initiator: sends the Request. `private_data`: 0..512 octets, 0..508 with revision 2.
@@ -113,13 +120,15 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
 
   // Commands ----------------------------------------------------------------------------------------------------
   /// Requests with running index below `end` are the stream's. Index 0 is the first of this stream's life. Once the
-  /// stream has ended they are flushed at once.
+  /// stream has ended they are flushed at once. After close() they are flushed behind the ones before them; once FIN
+  /// is on its way they are a Bad Close as well: the connection is reset (VERBS s6.2).
   void submit(std::uint64_t end, timestamp now) noexcept;
   /// A receive was posted: goes on if the stream held a message for want of one.
   void receive_posted(timestamp now) noexcept;
   /// Graceful close: everything submitted is carried out, then FIN. Bounded by close_timeout.
   void close(timestamp now) noexcept;
-  /// Consumer's Modify QP to Terminate: sends 0/0/00, or the code of `reason`, and ends.
+  /// Consumer's Modify QP to Terminate: sends 0/0/00, or the code of `reason`, and ends. Resets the connection where
+  /// no FPDU may be sent: during start-up, and behind the own FIN.
   void terminate(std::error_code reason, timestamp now) noexcept;
   /// Resets the connection; no Terminate.
   void abort(timestamp now) noexcept;
@@ -144,6 +153,8 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   [[nodiscard]] bool ended() const noexcept {
     return state_ == stream_state::terminating || state_ == stream_state::closed;
   }
+  /// False once no memory or request of the consumer is used any more: it has ended, or its FIN is queued.
+  [[nodiscard]] bool needs_consumer() const noexcept;
   [[nodiscard]] stream_counters counters() const noexcept;
 
   stream(const stream&) = delete;
@@ -154,6 +165,7 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   struct outstanding_read {
     std::uint64_t index = 0;  // in the ring
     bool rtr = false;         // MPA's own; no completion
+    msn sequence = {};
     stag sink = {};
     std::uint64_t sink_offset = 0;
     void* address = nullptr;
@@ -221,11 +233,18 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   }
   void startup_commit(const_bytes octets, timestamp now) noexcept;
   void startup_failed(std::error_code reason, timestamp now) noexcept;
+  [[nodiscard]] bool was_established() const noexcept {
+    return (raised_ & (1u << static_cast<unsigned>(stream_event::established))) != 0;
+  }
   void enter_full_operation(timestamp now) noexcept;
   void fail_stream(std::error_code reason, timestamp now) noexcept;
   void end_stream(std::error_code reason) noexcept;
   void flush_requests() noexcept;
   void finish(mpa::disposition how) noexcept;
+  void finish_terminating() noexcept;
+  [[nodiscard]] bool terminate_sent() const noexcept {
+    return !terminate_pending_ && (batch_ == nullptr || batch_->empty());
+  }
   void want(mpa::disposition how) noexcept {
     if (how > wants_) wants_ = how;
   }
@@ -237,10 +256,12 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   void rx_result(const result<mpa::fpdu_rx::status>& r, timestamp now) noexcept;
   result<> resolve_receive(receive_slot& slot, ddp::untagged_target& out) noexcept;
   result<> deliver_send(const undelivered& message) noexcept;
+  void note_offender(const_bytes header, std::size_t segment_size) noexcept;
   result<> deliver_waiting() noexcept;
   tl::unexpected<std::error_code> bad_response(ddp::errc e) noexcept;
   void complete_current_receive(wr_status status) noexcept;
   void terminate_arrived() noexcept;
+  [[nodiscard]] bool discarding() const noexcept;
   [[nodiscard]] bool tagged_open() const noexcept { return write_open_ || response_open_; }
 
   // transmit side (stream_tx.cpp)
@@ -257,12 +278,15 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   bool gather_request(std::uint32_t size) noexcept;
   void retire() noexcept;
   [[nodiscard]] bool work_outstanding() const noexcept;
+  /// Requests below this are to be carried out.
+  [[nodiscard]] std::uint64_t work_end() const noexcept { return std::min(submitted_, close_limit_); }
   void release_pins() noexcept;
   void check_closing(timestamp now) noexcept;
 
   stream_options options_;
   consumer* user_ = nullptr;
   send_ring* ring_ = nullptr;
+  bool remote_read_ = true;
   mpa::rx_memory& rx_memory_;
   mpa::tx_batch_pool& batches_;
   trace_sink* trace_;
@@ -288,10 +312,12 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   bool write_open_ = false;
   bool response_open_ = false;
   bool peer_fin_ = false;
+  bool fin_waits_ = false;  // the peer's FIN came behind a held message
   receive_slot* current_receive_ = nullptr;
   bool current_is_rtr_ = false;
   std::vector<mutable_bytes> receive_pieces_;
-  std::array<std::byte, max_terminate_size> control_buffer_{};  // Read Request or Terminate that is arriving
+  // Read Request or Terminate that is arriving. Longer than any Terminate defined: what more a peer adds is ignored.
+  std::array<std::byte, 128> control_buffer_{};
   mutable_bytes control_piece_;
   fifo<undelivered> undelivered_;
   std::size_t undelivered_reads_ = 0;  // of inbound_, the newest ones that wait for a tagged message to end
@@ -313,6 +339,7 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   std::array<std::byte, read_request_size> request_header_{};  // of the Read Request being framed
   std::uint64_t accepted_ = 0;                                 // octets of full operation that TCP took
   std::uint64_t submitted_ = 0;                                // running indices into the ring
+  std::uint64_t close_limit_ = UINT64_MAX;                     // where submitted_ was at close()
   std::uint64_t next_ = 0;                                     // first one not begun
   std::uint64_t retired_ = 0;                                  // first one not completed
   message_source source_ = message_source::none;

@@ -50,6 +50,11 @@ constexpr std::size_t startup_window = 1024;
 
 // Octets from the glue ------------------------------------------------------------------------------------------------
 
+// The consumer closes while a message waits for a receive that will not come: it is dropped, and what follows it.
+bool stream::discarding() const noexcept {
+  return state_ == stream_state::closing && held_ && wants_ != mpa::disposition::keep;
+}
+
 bool stream::wants_read() const noexcept {
   switch (state_) {
     case stream_state::idle:
@@ -62,13 +67,14 @@ bool stream::wants_read() const noexcept {
     case stream_state::wait_first_fpdu:
     case stream_state::open:
     case stream_state::closing:
-      return !peer_fin_ && !held_;
+      return !peer_fin_ && (!held_ || discarding());
   }
   return false;
 }
 
 mutable_bytes stream::rx_window() noexcept {
   if (!wants_read()) return {};
+  if (discarding()) return rx_memory_.staging();
   switch (state_) {
     case stream_state::starting:
     case stream_state::deciding:
@@ -87,6 +93,7 @@ mutable_bytes stream::rx_window() noexcept {
 }
 
 void stream::rx_commit(std::size_t n, timestamp now) noexcept {
+  if (discarding()) return;
   switch (state_) {
     case stream_state::starting:
     case stream_state::deciding: {
@@ -109,8 +116,13 @@ void stream::rx_commit(std::size_t n, timestamp now) noexcept {
 }
 
 void stream::rx_result(const result<mpa::fpdu_rx::status>& r, timestamp now) noexcept {
+  if (ended()) return;
+  if (terminate_in_) {  // whatever came behind it, and however bad: no Terminate in answer to a Terminate
+    terminate_arrived();
+    return;
+  }
   if (!r) {
-    if (!ended()) fail_stream(r.error(), now);
+    fail_stream(r.error(), now);
     return;
   }
   const bool held = *r == mpa::fpdu_rx::status::held;
@@ -119,7 +131,6 @@ void stream::rx_result(const result<mpa::fpdu_rx::status>& r, timestamp now) noe
     if (held) ++receive_holds_;
     trace(trace_event::held, held ? 1 : 0);
   }
-  if (terminate_in_ && !ended()) terminate_arrived();
   check_closing(now);
 }
 
@@ -145,13 +156,16 @@ void stream::rx_park(timestamp now) noexcept {
 
 void stream::receive_posted(timestamp now) noexcept {
   if (!held_ || ended()) return;
+  if (discarding()) return;
   rx_result(fpdu_rx_.resume(), now);
   rx_park(now);
+  if (fin_waits_ && !held_ && !ended()) handle_eof(now);
 }
 
 // Verified ULPDUs from MPA --------------------------------------------------------------------------------------------
 
 result<mpa::ulpdu_answer> stream::on_ulpdu(const mpa::ulpdu& unit) noexcept {
+  if (terminate_in_) return mpa::ulpdu_answer::taken;  // nothing may follow a Terminate
   const bool first = !first_fpdu_seen_;
   if (first) {
     // One validated FPDU opens the responder's transmit side (RFC 5044 s7.1.2 rule 4).
@@ -173,18 +187,24 @@ result<mpa::ulpdu_answer> stream::on_ulpdu(const mpa::ulpdu& unit) noexcept {
   current_is_rtr_ = first && !startup_.initiator() && unit.size() == ddp::untagged_header_size;
   const auto answer = ddp_rx_.on_ulpdu(unit);
   if (!answer) {
-    // For the Terminate: the header as it came, only as much of it as really came.
-    const const_bytes head = unit.head();
-    if (!head.empty()) {
-      const std::size_t size = ddp::is_tagged(head[0]) ? ddp::tagged_header_size : ddp::untagged_header_size;
-      if (head.size() >= size) {
-        std::copy_n(head.begin(), size, offender_.begin());
-        offender_size_ = size;
-        offender_length_ = unit.size();
-      }
+    note_offender(unit.head(), unit.size());
+    // The message that is too long may be on another queue than the receive that is being filled.
+    if (answer.error() == ddp::errc::untagged_too_long &&
+        ddp::untagged_header::parse(unit.head()).value_or(ddp::untagged_header{}).queue == send_queue) {
+      complete_current_receive(wr_status::local_length);
     }
   }
   return answer;
+}
+
+// For the Terminate: the header of the first message in error as it came, and only if all of it came.
+void stream::note_offender(const_bytes header, std::size_t segment_size) noexcept {
+  if (offender_size_ != 0 || header.empty()) return;
+  const std::size_t size = ddp::is_tagged(header[0]) ? ddp::tagged_header_size : ddp::untagged_header_size;
+  if (header.size() < size) return;
+  std::copy_n(header.begin(), size, offender_.begin());
+  offender_size_ = size;
+  offender_length_ = segment_size;
 }
 
 // Tagged segments -----------------------------------------------------------------------------------------------------
@@ -274,6 +294,7 @@ result<> stream::check_untagged(const ddp::untagged_header& header, std::size_t 
     case opcode::send_solicited_invalidate:
       return {};
     case opcode::read_request:
+      if (!remote_read_) return fail(ddp::errc::untagged_invalid_queue);
       if (payload < read_request_size) return fail(ddp::errc::segment_too_short);
       return {};
     case opcode::terminate:
@@ -295,6 +316,7 @@ result<ddp::buffer_answer> stream::untagged_buffer(const ddp::untagged_header& h
   if (header.queue == read_request_queue) {
     // IRD: one buffer per request that may be outstanding (RFC 5040 s5.2.2). More than that is the peer's fault.
     if (inbound_.full()) return ddp::buffer_answer::none;
+    if (!header.last) return fail(errc::unspecified);  // a Read Request is one segment (protocol.md E30)
     control_piece_ = mutable_bytes{control_buffer_}.first(read_request_size);
     out = {.pieces = {&control_piece_, 1}, .size = read_request_size};
     return ddp::buffer_answer::ready;
@@ -352,7 +374,6 @@ result<> stream::untagged_placed(const ddp::untagged_header& header, std::uint32
   }
   trace(trace_event::message_in, static_cast<std::uint8_t>(op), size);
   if (header.queue == read_request_queue) {
-    if (!header.last) return fail(errc::unspecified);
     inbound_.push({.request = read_request::parse(const_bytes{control_buffer_}.first<read_request_size>()),
                    .sequence = header.sequence});
     // Not started before everything sent before it is delivered (RFC 5040 s5.5).
@@ -380,6 +401,9 @@ result<> stream::deliver_send(const undelivered& message) noexcept {
     // After the message is complete, before its consumer sees it (RFC 5040 s5.3).
     if (const access_error e = user_->invalidate_remote(message.header.invalidate); e != access_error::none) {
       done.status = wr_status::remote_invalid_request;
+      std::array<std::byte, ddp::untagged_header_size> header;
+      message.header.emit(header);
+      note_offender(header, ddp::untagged_header_size + message.size - message.header.offset);
       user_->receive_completed(*message.slot, done);
       return fail(invalidate_error(e));
     }
@@ -420,7 +444,10 @@ void stream::terminate_arrived() noexcept {
   if (message.ddp_header_size == ddp::untagged_header_size) {
     if (const auto header = ddp::untagged_header::parse(message.ddp_header); header) {
       if (header->queue == read_request_queue && !reads_.empty() && !reads_.front().rtr) {
-        guilty_ = {reads_.front().index, status};
+        guilty_ = guilty_request{reads_.front().index, status};
+        for (std::size_t i = 0; i < reads_.size; ++i) {
+          if (!reads_[i].rtr && reads_[i].sequence == header->sequence) guilty_->index = reads_[i].index;
+        }
       } else if (header->queue == send_queue) {
         for (std::uint64_t i = retired_; i < next_; ++i) {
           if ((*ring_)[i].op <= operation::send_solicited_invalidate && (*ring_)[i].sequence == header->sequence) {
