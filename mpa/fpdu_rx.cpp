@@ -40,26 +40,23 @@ mutable_bytes fpdu_rx::window() noexcept {
   move_to_staging();
   const mutable_bytes staging = memory_.staging();
 
-  // FPDUs of one size, the usual case in a bulk transfer: a read that ends with an FPDU leaves nothing to move.
+  // FPDUs of one size are the usual case in a bulk transfer: let the window end where one of them will, so that a read
+  // that fills it leaves nothing to move.
   std::size_t want = rx_memory::read_size;
-  extent current{};
-  const bool known = measure({data_ + begin_, unfinished()}, position_, current);
-  const std::size_t total = known ? current.total : std::max(last_total_, unfinished());
-  const std::size_t rest = total - unfinished();
-  if (last_total_ != 0 && rest + last_total_ <= want) {
+  if (last_total_ != 0) {
+    extent current{};
+    const bool known = measure({data_ + begin_, unfinished()}, position_, current);
+    const std::size_t rest = (known ? current.total : std::max(last_total_, unfinished())) - unfinished();
     want = rest + (want - rest) / last_total_ * last_total_;
-  } else {
-    want = std::max(want, rest);
   }
-
-  if (staging.size() - end_ < std::min(want, rx_memory::read_size)) {
+  if (staging.size() - end_ < want) {
     std::memmove(data_, data_ + begin_, unfinished());
     end_ = unfinished();
     begin_ = 0;
   }
   // A partial FPDU is shorter than max_fpdu, so a full read always fits behind it.
-  assert(staging.size() - end_ >= rx_memory::read_size);
-  return staging.subspan(end_, std::min(want, staging.size() - end_));
+  assert(want != 0 && want <= rx_memory::read_size && want <= staging.size() - end_);
+  return staging.subspan(end_, want);
 }
 
 result<fpdu_rx::status> fpdu_rx::commit(std::size_t n) noexcept {

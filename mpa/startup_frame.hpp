@@ -33,7 +33,7 @@ struct rtr_set {
 /// The four octets in front of the private data when S=1.
 struct enhanced_data {
   bool peer_to_peer = false;  // A
-  rtr_set rtr;
+  rtr_set rtr{};
   std::uint16_t ird = 0;  // 0..0x3FFF
   std::uint16_t ord = 0;
   bool operator==(const enhanced_data&) const = default;
