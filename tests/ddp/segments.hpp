@@ -8,6 +8,7 @@
 #include "mpa/ulpdu.hpp"
 #include "tests/support/hex.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -74,15 +75,11 @@ class framed {
  public:
   static constexpr std::size_t no_marker = static_cast<std::size_t>(-1);
 
-  explicit framed(const_bytes ulpdu, std::size_t marker = no_marker) : size_(ulpdu.size()), marker_(marker) {
-    raw_.resize(2);
+  explicit framed(const_bytes ulpdu, std::size_t marker = no_marker)
+      : raw_((2 + ulpdu.size() + 3) / 4 * 4), size_(ulpdu.size()), marker_(marker) {
     store_be(std::span(raw_).first<2>(), static_cast<std::uint16_t>(size_));
-    raw_.insert(raw_.end(), ulpdu.begin(), ulpdu.end());
-    raw_.resize((raw_.size() + 3) / 4 * 4);  // PAD
-    if (marker_ <= raw_.size()) {
-      const octets fill(4, std::byte{0xDD});
-      raw_.insert(raw_.begin() + static_cast<std::ptrdiff_t>(marker_), fill.begin(), fill.end());
-    }
+    std::copy(ulpdu.begin(), ulpdu.end(), raw_.begin() + 2);
+    if (marker_ <= raw_.size()) raw_.insert(raw_.begin() + static_cast<std::ptrdiff_t>(marker_), 4, std::byte{0xDD});
   }
 
   [[nodiscard]] mpa::ulpdu unit() const noexcept { return mpa::ulpdu(raw_, size_, marker_, 0); }
