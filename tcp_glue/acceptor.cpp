@@ -1,7 +1,6 @@
 #include "tcp_glue/acceptor.hpp"
 
 #include "tcp_glue/kernel_transport.hpp"
-#include "tcp_glue/native_socket.hpp"
 
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -34,6 +33,8 @@ class acceptor::listener : public std::enable_shared_from_this<listener> {
       : executor_(executor), socket_(executor), timer_(executor) {}
 
   std::error_code open(const endpoint& where, const listen_options& options) {
+    executor_for_next_ = options.executor_for_next;
+    accept_one_ = options.accept_one;
     const auto fd = open_socket(where.protocol());
     if (!fd) return fd.error();
     boost::system::error_code ec;
@@ -111,7 +112,7 @@ class acceptor::listener : public std::enable_shared_from_this<listener> {
     for (int i = 0; !ec && i < batch; ++i) {
       std::unique_lock lock(mutex_);
       if (paused_ || !handler_) break;
-      const auto fd = accept_socket(socket_.native_handle());
+      const auto fd = accept_one_(socket_.native_handle());
       if (!fd) {
         const int reason = fd.error().value();
         if (reason == EAGAIN || reason == EWOULDBLOCK) break;
@@ -127,17 +128,19 @@ class acceptor::listener : public std::enable_shared_from_this<listener> {
         rest_a_while();
         return;
       }
-      auto made = adopt(*fd);
-      ++(made ? totals_.accepted : totals_.aborted);
       const auto handler = handler_;
       lock.unlock();  // the handler may call close(), or take locks under which others do
+      auto made = adopt(*fd);
+      lock.lock();
+      ++(made ? totals_.accepted : totals_.aborted);
+      lock.unlock();
       if (made) (*handler)(std::move(*made));
     }
     go_on();
   }
 
   result<std::unique_ptr<transport>> adopt(int fd) {
-    tcp::socket socket(executor_);
+    tcp::socket socket(executor_for_next_ ? executor_for_next_() : executor_);
     boost::system::error_code ec;
     socket.assign(where_.protocol(), fd, ec);
     if (ec) {
@@ -149,10 +152,12 @@ class acceptor::listener : public std::enable_shared_from_this<listener> {
 
   mutable std::mutex mutex_;
   boost::asio::any_io_executor executor_;
+  std::function<boost::asio::any_io_executor()> executor_for_next_;
   tcp::acceptor socket_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<accept_handler> handler_;  // shared, since close() may come while it runs; null: not open
   endpoint where_;
+  result<int> (*accept_one_)(int) noexcept = nullptr;
   counters totals_;
   bool paused_ = false;
   bool busy_ = false;

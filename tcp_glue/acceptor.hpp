@@ -4,6 +4,7 @@
 // clock.  I/O: asynchronous.
 #pragma once
 
+#include "tcp_glue/native_socket.hpp"
 #include "tcp_glue/transport.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -17,6 +18,11 @@ namespace iwarp::tcp_glue {
 struct listen_options {
   int backlog = 0;       ///< connections the kernel holds for us; 0 or less: as many as it allows
   bool v6_only = false;  ///< a listener on [::] takes IPv6 alone; without it IPv4 as well
+  /// The executor on which the next accepted transport waits, to spread connections over threads; called once for each,
+  /// without any lock of the acceptor. Not set: the acceptor's own.
+  std::function<boost::asio::any_io_executor()> executor_for_next = {};
+  /// How one connection is taken; tests put failures here.
+  result<int> (*accept_one)(int listener) noexcept = accept_socket;
 };
 
 class acceptor {
@@ -29,8 +35,9 @@ class acceptor {
   };
 
   /// Binds and listens; port 0 lets the kernel choose. The handler is not called before start(). Transports wait on
-  /// `executor` as well. A port whose earlier connections are in TIME-WAIT can be bound at once.
-  /// Errors: errno of socket(2), bind(2) (address_in_use, address_not_available, permission_denied), listen(2).
+  /// `executor` as well, unless the options say otherwise. A port whose earlier connections are in TIME-WAIT can be
+  /// bound at once. Errors: errno of socket(2), bind(2) (address_in_use, address_not_available, permission_denied),
+  /// listen(2).
   static result<std::unique_ptr<acceptor>> open(boost::asio::any_io_executor executor, const endpoint& where,
                                                 const listen_options& options = {});
   /// As close().

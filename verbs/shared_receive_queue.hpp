@@ -40,7 +40,7 @@ class shared_receive_queue {
   result<> post(std::span<const receive_request> requests, std::size_t& posted);
 
   /// One shot: when fewer than `limit` receives are left, event_kind::receive_limit comes. 0 disarms.
-  result<> arm_limit(std::uint32_t limit);
+  void arm_limit(std::uint32_t limit) noexcept;
   [[nodiscard]] std::uint32_t posted() const noexcept;  ///< receives waiting now
 
   /// Internal.

@@ -1,0 +1,38 @@
+#include "verbs/detail/context_state.hpp"
+
+#include "verbs/detail/connection.hpp"
+
+namespace iwarp::verbs::detail {
+
+context_state::context_state(const context_options& options) : manual_(options.progress == progress_mode::manual) {
+  for (unsigned i = 0; i < (manual_ ? 1 : options.domains); ++i) {
+    domains_.push_back(std::make_shared<domain>(manual_ ? options.io : nullptr));
+  }
+  for (const auto& d : domains_) d->start();
+}
+
+context_state::~context_state() {
+  for (const auto& d : domains_) d->shutdown();
+}
+
+void context_state::remove_region(region& r) noexcept {
+  const const_bytes memory{r.address, r.length};
+  regions_.remove(r);
+  // From here on no engine finds it. What engines have queued from it, or begun into it, is found under their lock.
+  for (const auto& d : domains_) {
+    const domain::turn here(*d);
+    const timestamp now = domain::now();
+    // By index: a connection may leave the list on the way.
+    for (std::size_t i = d->connections().size(); i != 0; --i) {
+      if (i > d->connections().size()) continue;
+      const std::shared_ptr<connection> c = d->connections()[i - 1];
+      const bool was_ended = c->stream().ended();
+      c->stream().detach(memory, now);
+      if (c->stream().ended() != was_ended) c->service(now);
+    }
+  }
+  if (regions_.has_retired()) regions_.free_retired();  // every domain's lock was taken since
+  regions_.recycle(r);
+}
+
+}  // namespace iwarp::verbs::detail

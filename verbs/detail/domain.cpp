@@ -1,0 +1,146 @@
+#include "verbs/detail/domain.hpp"
+
+#include "verbs/detail/connection.hpp"
+#include "verbs/detail/queue_pair_state.hpp"
+
+namespace iwarp::verbs::detail {
+
+domain::domain(boost::asio::io_context* io)
+    : own_(io == nullptr ? std::make_unique<boost::asio::io_context>() : nullptr),
+      io_(io == nullptr ? own_.get() : io) {}
+
+domain::~domain() = default;
+
+void domain::start() {
+  if (manual()) return;
+  work_.emplace(io_->get_executor());
+  thread_ = std::thread([this] { run(); });
+}
+
+void domain::shutdown() {
+  stopping_.store(true);
+  if (thread_.joinable()) {
+    io_->stop();
+    {
+      const std::lock_guard lock(sleep_mutex_);
+      sleep_.notify_all();
+    }
+    thread_.join();
+  }
+  {
+    const turn here(*this);
+    // What still lingers has sent all it had, or cannot any more.
+    for (const auto& c : connections_) c->drop();
+    connections_.clear();
+  }
+  if (own_ != nullptr) {
+    work_.reset();
+    own_->restart();
+    own_->poll();  // handlers of waits that were given up let go of their connections
+  }
+}
+
+// Work is published, then the lock is tried; the lock is released, then published work is looked for. Both sides are
+// sequentially consistent, so one of them sees the other's.
+void domain::publish(queue_pair_state& qp) noexcept {
+  if (qp.published.exchange(true)) return;
+  queue_pair_state* top = published_.load(std::memory_order_relaxed);
+  do {
+    qp.next_published = top;
+  } while (!published_.compare_exchange_weak(top, &qp));
+}
+
+void domain::drain_published() noexcept {
+  queue_pair_state* qp = published_.exchange(nullptr);
+  while (qp != nullptr) {
+    queue_pair_state* const next = qp->next_published;
+    qp->published.store(false);
+    qp->service(*this);
+    qp = next;
+  }
+}
+
+void domain::leave() noexcept {
+  for (;;) {
+    if (published_.load() != nullptr) drain_published();
+    lock_.unlock();
+    if (published_.load() == nullptr || !lock_.try_lock()) return;
+  }
+}
+
+void domain::poll() noexcept {
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!manual() && !polling_.load(std::memory_order_relaxed)) {
+    const std::uint32_t polls = polls_since_wait_.load(std::memory_order_relaxed) + 1;
+    polls_since_wait_.store(polls, std::memory_order_relaxed);
+    if (polls >= polls_to_take_over) polling_.store(true, std::memory_order_relaxed);
+  }
+  bool ask_kernel = false;
+  if (lock_.try_lock()) {
+    if (published_.load() != nullptr) drain_published();
+    const std::size_t count = connections_.size();
+    ask_kernel = count > direct_connections && !manual();
+    if (!ask_kernel && count != 0) {
+      const timestamp at = now();
+      // With manual progress and very many connections each poll looks at some of them, in turn.
+      const std::size_t some = std::min<std::size_t>(count, 2 * direct_connections);
+      for (std::size_t i = 0; i < some && next_polled_ < connections_.size() + count; ++i) {
+        if (next_polled_ >= connections_.size()) next_polled_ = 0;
+        if (connections_.empty()) break;
+        const std::shared_ptr<connection>& c = connections_[next_polled_++];
+        c->poll(at);
+      }
+    }
+    leave();
+  }
+  if (ask_kernel) io_->poll();
+}
+
+void domain::stop_polling() noexcept {
+  polls_since_wait_.store(0, std::memory_order_relaxed);
+  if (!polling_.load(std::memory_order_relaxed)) return;
+  {
+    const turn here(*this);
+    polling_.store(false);
+    arm_all();
+  }
+  const std::lock_guard lock(sleep_mutex_);
+  sleep_.notify_all();
+}
+
+void domain::arm_all() noexcept {
+  for (const auto& c : connections_) c->arm();
+}
+
+void domain::add(std::shared_ptr<connection> c) {
+  c->index_in_domain = connections_.size();
+  connections_.push_back(std::move(c));
+  if (connections_.size() == direct_connections + 1) arm_all();  // from here on pollers ask the kernel
+}
+
+void domain::remove(connection& c) noexcept {
+  const std::size_t at = c.index_in_domain;
+  if (at >= connections_.size() || connections_[at].get() != &c) return;
+  connections_[at].swap(connections_.back());
+  connections_[at]->index_in_domain = at;
+  connections_.pop_back();
+}
+
+// The background thread. While the application polls it sleeps outside epoll: every octet that arrives would wake it.
+void domain::run() {
+  while (!stopping_.load()) {
+    if (!polling_.load()) {
+      io_->run_one();
+      continue;
+    }
+    const std::uint32_t seen = polls_.load(std::memory_order_relaxed);
+    {
+      std::unique_lock lock(sleep_mutex_);
+      sleep_.wait_for(lock, poller_watch, [this] { return stopping_.load() || !polling_.load(); });
+    }
+    if (polls_.load(std::memory_order_relaxed) == seen) stop_polling();
+    io_->poll();  // accepts, timers
+  }
+}
+
+}  // namespace iwarp::verbs::detail

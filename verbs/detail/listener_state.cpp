@@ -1,0 +1,110 @@
+#include "verbs/detail/listener_state.hpp"
+
+#include "verbs/detail/queue_pair_state.hpp"
+#include "verbs/error.hpp"
+
+namespace iwarp::verbs::detail {
+
+pending_request::~pending_request() {
+  if (answered.exchange(true)) return;
+  const domain::turn here(peer->home());
+  if (peer->closed() || peer->stream().state() != rdmap::stream_state::deciding) return;
+  peer->stream().reject({}, domain::now());
+  peer->service(domain::now());
+}
+
+listener_state::listener_state(std::shared_ptr<event_channel_state> channel, const listen_options& options)
+    : channel_(std::move(channel)), options_(options) {}
+
+result<> listener_state::open(const endpoint& where) {
+  const auto context = channel_->context();
+  tcp_glue::listen_options how{.backlog = options_.backlog, .v6_only = options_.v6_only};
+  how.executor_for_next = [gate = gate_]() -> boost::asio::any_io_executor {
+    const std::lock_guard lock(gate->mutex);
+    if (gate->owner == nullptr) return {};
+    listener_state& self = *gate->owner;
+    self.next_home_ = self.channel_->context()->next_domain();
+    return self.next_home_->io().get_executor();
+  };
+  gate_->owner = this;
+  auto opened = tcp_glue::acceptor::open(context->io().get_executor(), where, how);
+  if (!opened) {
+    if (opened.error() == std::errc::address_in_use) return fail(errc::address_in_use);
+    return fail(opened.error());
+  }
+  acceptor_ = std::move(*opened);
+  acceptor_->start([gate = gate_](std::unique_ptr<tcp_glue::transport> transport) {
+    const std::lock_guard lock(gate->mutex);
+    if (gate->owner != nullptr) gate->owner->accepted(std::move(transport));
+  });
+  return {};
+}
+
+void listener_state::accepted(std::unique_ptr<tcp_glue::transport> transport) {
+  const std::shared_ptr<domain> home = std::move(next_home_);
+  auto c = std::make_shared<connection>(home, std::move(transport),
+                                        queue_pair_state::stream_options_for(options_, options_.mpa_revision));
+  const domain::turn here(*home);
+  c->listener = this;
+  if (pending_.fetch_add(1) + 1 >= options_.max_pending) acceptor_->pause();
+  const timestamp now = domain::now();
+  c->stream().respond(now);
+  home->add(c);
+  c->service(now);
+}
+
+void listener_state::let_go(connection& c) noexcept {
+  c.listener = nullptr;
+  if (pending_.fetch_sub(1) == options_.max_pending) acceptor_->resume();
+}
+
+void listener_state::stream_event(connection& c, rdmap::stream_event event) noexcept {
+  switch (event) {
+    case rdmap::stream_event::request: {
+      auto pending = std::make_shared<pending_request>();
+      pending->peer = c.shared_from_this();
+      const mpa::startup_frame& frame = c.stream().peer_frame();
+      connection_event made{.kind = event_kind::connect_request, .user_data = options_.user_data};
+      const const_bytes data = frame.private_data();
+      made.private_data.assign(data.begin(), data.end());
+      made.mpa_revision = frame.header.revision;
+      if (frame.enhanced) {
+        made.peer_ird = frame.enhanced->ird;
+        made.peer_ord = frame.enhanced->ord;
+      }
+      if (auto local = c.transport().local_endpoint()) made.local = *local;
+      if (auto remote = c.transport().remote_endpoint()) made.remote = *remote;
+      made.request = connection_request{std::move(pending)};
+      channel_->push(std::move(made));
+      return;
+    }
+    case rdmap::stream_event::failed:  // a peer that spoke no iWARP, was too slow, or went away: nobody's loss
+    case rdmap::stream_event::closed:
+      if (c.listener != nullptr) let_go(c);
+      return;
+    case rdmap::stream_event::established:
+    case rdmap::stream_event::disconnected:
+      return;
+  }
+}
+
+void listener_state::close() noexcept {
+  {
+    const std::lock_guard lock(gate_->mutex);
+    gate_->owner = nullptr;
+  }
+  if (acceptor_ != nullptr) acceptor_->close();
+  for (const auto& d : channel_->context()->domains()) {
+    const domain::turn here(*d);
+    for (std::size_t i = d->connections().size(); i != 0; --i) {
+      if (i > d->connections().size()) continue;
+      const std::shared_ptr<connection> c = d->connections()[i - 1];
+      if (c->listener != this) continue;
+      c->listener = nullptr;
+      c->stream().abort(domain::now());
+      c->service(domain::now());
+    }
+  }
+}
+
+}  // namespace iwarp::verbs::detail
