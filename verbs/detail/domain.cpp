@@ -83,12 +83,8 @@ void domain::poll() noexcept {
     if (!ask_kernel && count != 0) {
       const timestamp at = now();
       // With manual progress and very many connections each poll looks at some of them, in turn.
-      const std::size_t some = std::min<std::size_t>(count, 2 * direct_connections);
-      for (std::size_t i = 0; i < some && next_polled_ < connections_.size() + count; ++i) {
-        if (next_polled_ >= connections_.size()) next_polled_ = 0;
-        if (connections_.empty()) break;
-        const std::shared_ptr<connection>& c = connections_[next_polled_++];
-        c->poll(at);
+      for (std::size_t i = std::min<std::size_t>(count, 2 * direct_connections); i != 0 && !connections_.empty(); --i) {
+        connections_[next_polled_++ % connections_.size()]->poll(at);  // may leave the list
       }
     }
     leave();
