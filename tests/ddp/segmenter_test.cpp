@@ -182,12 +182,14 @@ TEST(Segmenter, ZeroLengthMessageIsOneLastSegment) {
 // DDP-03: what the caller left in the header's own fields does not reach the wire.
 TEST(Segmenter, LastOffsetAndSequenceAreItsOwn) {
   segmenter cutter;
-  cutter.begin(untagged_header{.last = true, .ulp_control = 0x43, .sequence = {77}}, 200);
+  cutter.begin(untagged_header{.last = true, .ulp_control = 0x43, .sequence = {77}, .offset = 55}, 200);
   const untagged_header first = untagged_of(cutter.next(128));
   EXPECT_FALSE(first.last);
+  EXPECT_EQ(first.offset, 0u);
   EXPECT_EQ(first.sequence, msn{1});
   const untagged_header second = untagged_of(cutter.next(128));
   EXPECT_TRUE(second.last);
+  EXPECT_EQ(second.offset, 110u);
   EXPECT_EQ(second.sequence, msn{1});
 
   cutter.begin(tagged_header{.last = false, .ulp_control = 0x40, .stag = {1}, .offset = 0}, 10);

@@ -196,6 +196,15 @@ TEST(TerminateMessage, EveryCombinationOfHeaderBits) {
   }
 }
 
+// RDMAP-45: M is not set where no length goes along, whatever the caller left in the fields.
+TEST(TerminateMessage, NoLengthWithoutADdpHeader) {
+  terminate_message message;
+  message.code = {0, 2, 0x07};
+  message.segment_length_valid = true;
+  message.segment_length = 46;
+  EXPECT_EQ(emitted(message), from_hex("02070000"));
+}
+
 // RDMAP-40: layer and type each keep to their nibble.
 TEST(TerminateMessage, EveryLayerTypeAndCode) {
   for (unsigned first = 0; first < 256; ++first) {
