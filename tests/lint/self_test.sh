@@ -83,6 +83,9 @@ rm -r "$tree/tcp_glue"
 
 put mpa/bad.hpp <<<'#pragma once'
 finds '^mpa/bad.hpp:1: a header begins with' words.sh
+put mpa/bad.hpp <<<'// Public API.
+namespace iwarp::mpa {}'
+finds '^mpa/bad.hpp:1: the opening comment says "Threading' words.sh
 put mpa/bad.hpp <<<"$header"'inline void f() { std::cout << 1; }'
 finds '^mpa/bad.hpp:4: a layer writes nothing' words.sh
 put mpa/bad.hpp <<<"$header"'inline std::vector<int> f() { return {}; }'

@@ -28,6 +28,8 @@ for file in "${layer_sources[@]}"; do
   [[ $file == *.hpp ]] || continue
   head -n 1 "$file" | grep -qE '^// (Internal to .+|Public API.*)\.$' ||
     problem "$file:1" 'a header begins with "// Internal to LAYERS." or "// Public API."'
+  # A header that only includes others has nothing to say about threads.
+  grep -q '^namespace' "$file" || continue
   head -n 15 "$file" | grep -q 'Threading:' || problem "$file:1" 'the opening comment says "Threading: ..."'
 done
 verdict
