@@ -149,7 +149,7 @@ class async_connection {
     return initiate<void(boost::system::error_code, std::size_t)>(
         token, octets_sent{size},
         [](state& s, detail::completion_operation* operation, send_request what, const element_copy& elements) {
-          what.elements = elements;
+          what.elements = {elements.data(), elements.size()};
           s.send(operation, what);
         },
         request, element_copy(request.elements.begin(), request.elements.end()));
@@ -183,6 +183,7 @@ class async_connection {
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
 
  private:
+  friend class async_listener;
   using state = detail::async_connection_state;
   /// Without allocation up to the usual number of elements.
   using element_copy = boost::container::small_vector<sge, 4>;
@@ -190,24 +191,24 @@ class async_connection {
   // From what the stack tells to the arguments of the handler.
   struct no_arguments {
     using result = connection_event;
-    std::tuple<> operator()(const connection_event&) const { return {}; }
+    std::tuple<> operator()(const boost::system::error_code&, const connection_event&) const { return {}; }
   };
   struct octets_sent {
     using result = completion;
     std::size_t size;
-    std::tuple<std::size_t> operator()(const completion& c) const {
-      return {c.status == status::success && done(c) ? size : 0};
+    std::tuple<std::size_t> operator()(const boost::system::error_code& error, const completion&) const {
+      return {error ? 0 : size};
     }
   };
   struct octets_received {
     using result = completion;
-    std::tuple<std::size_t> operator()(const completion& c) const {
-      return {c.status == status::success ? c.length : 0};
+    std::tuple<std::size_t> operator()(const boost::system::error_code& error, const completion& what) const {
+      return {error ? 0 : what.length};
     }
   };
   struct whole_completion {
     using result = completion;
-    std::tuple<completion> operator()(const completion& c) const { return {c}; }
+    std::tuple<completion> operator()(const boost::system::error_code&, const completion& what) const { return {what}; }
   };
 
   explicit async_connection(std::shared_ptr<state> s) noexcept : state_(std::move(s)) {}
@@ -227,7 +228,9 @@ class async_connection {
   auto receive(std::span<const sge> elements, Arguments arguments, Token& token) {
     return initiate<Signature>(
         token, arguments,
-        [](state& s, detail::completion_operation* operation, const element_copy& copy) { s.receive(operation, copy); },
+        [](state& s, detail::completion_operation* operation, const element_copy& copy) {
+          s.receive(operation, {copy.data(), copy.size()});
+        },
         element_copy(elements.begin(), elements.end()));
   }
 

@@ -3,6 +3,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -24,7 +25,7 @@ result<std::shared_ptr<async_connection_state>> async_connection_state::create(c
                                                                                const queue_pair_options& options) {
   // Deep enough for every request to be complete at once: it cannot overflow. 64 bits, so that depths the queue pair
   // refuses do not wrap into ones it takes.
-  const auto depth = std::uint64_t{options.max_send_requests} + options.max_receive_requests;
+  const auto depth = options.max_send_requests + std::uint64_t{std::max(options.max_receive_requests, 1u)};
   if (depth > max_queue_depth) return fail(errc::invalid_depth);
   IWARP_TRY(auto queue, completion_queue::create(where, static_cast<std::uint32_t>(depth)));
   IWARP_TRY(auto channel, event_channel::create(where));
@@ -52,9 +53,9 @@ void async_connection_state::connect(event_operation* operation, const endpoint&
   if (!open_) return refuse(operation, make_error_code(errc::wrong_state));
   // One start-up at a time; the queue pair cannot tell one that this side already gave up.
   if (!starting_.empty()) return refuse(operation, make_error_code(errc::already_connected));
-  if (pair_.state() == qp_state::error) {
-    take_completions();  // what the last connection left belongs to it
-    take_events();
+  take_completions();  // what an earlier connection left belongs to it
+  take_events();
+  if (end_reason_) {
     if (auto done = pair_.reset(); !done) return refuse(operation, done.error());
   }
   start(operation, pair_.connect(peer, options));

@@ -79,7 +79,9 @@ class async_listener {
  private:
   using state = detail::async_listener_state;
   struct whole_event {
-    std::tuple<connection_event> operator()(connection_event& event) const { return {std::move(event)}; }
+    std::tuple<connection_event> operator()(const boost::system::error_code&, connection_event& event) const {
+      return {std::move(event)};
+    }
   };
   /// Request, then connection.
   struct acceptance {
@@ -89,21 +91,24 @@ class async_listener {
     accept_options options;
     async_connection made = {};
 
+    // `self` holds this object, so what is needed after std::move(self) is copied first.
     template <class Self>
     void operator()(Self& self) {
-      auto listening = async_listener(from);
-      listening.async_next_request(std::move(self));
-      listening.state_.reset();  // a borrowed handle: it must not close
+      const auto listener = from;
+      listener->next_request(
+          detail::make_operation<connection_event>(std::move(self), listener->executor(), whole_event{}));
     }
     template <class Self>
-    void operator()(Self& self, const boost::system::error_code& error, connection_event event) {
+    void operator()(Self& self, const boost::system::error_code& error, const connection_event& event) {
       if (error) return self.complete(error, async_connection());
       auto connection = async_connection::create(from->executor(), from->where(), pd, pair);
       if (!connection) return self.complete(to_asio(connection.error()), async_connection());
       made = std::move(*connection);
-      // The operation moves with `self`, and `made` with it; what it points to stays.
-      auto accepting = made.borrow();
-      accepting.async_accept(event.request, options, std::move(self));
+      const auto accepting = made.state_;
+      const auto how = options;
+      accepting->accept(detail::make_operation<connection_event>(std::move(self), accepting->executor(),
+                                                                 async_connection::no_arguments{}),
+                        event.request, how);
     }
     template <class Self>
     void operator()(Self& self, const boost::system::error_code& error) {

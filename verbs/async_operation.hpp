@@ -82,7 +82,7 @@ class bound_handler {
   std::tuple<Args...> args_;
 };
 
-/// `Arguments`: a function from the Result to a tuple of what the handler takes after the error.
+/// `Arguments`: a function from error and Result to a tuple of what the handler takes after the error.
 template <class Handler, class Result, class Arguments>
 class handler_operation final : public async_operation<Result> {
  public:
@@ -95,7 +95,7 @@ class handler_operation final : public async_operation<Result> {
   }
 
   void complete(const boost::system::error_code& error, Result& result) override {
-    bound_handler bound(std::move(handler_), io_, std::tuple_cat(std::tuple(error), arguments_(result)));
+    bound_handler bound(std::move(handler_), io_, std::tuple_cat(std::tuple(error), arguments_(error, result)));
     const auto io_work = std::move(io_work_);
     const auto handler_work = std::move(handler_work_);
     // Asio's rule: memory from the handler's allocator is given back before the handler is called.
