@@ -18,7 +18,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
 if(IWARP_SANITIZE)
-  target_compile_options(iwarp_build_flags INTERFACE -fsanitize=${IWARP_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(iwarp_build_flags INTERFACE -fsanitize=${IWARP_SANITIZE} -fno-omit-frame-pointer -g
+    -UNDEBUG)  # asserts belong to what a sanitized run looks for
   target_link_options(iwarp_build_flags INTERFACE -fsanitize=${IWARP_SANITIZE})
   if(IWARP_SANITIZE MATCHES "undefined")
     # A finding must fail the test, not only print a line.
