@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/bytes.hpp"
+#include "base/result.hpp"
 #include "mpa/fpdu_rx.hpp"
 #include "mpa/rx_memory.hpp"
 #include "mpa/tx_batch.hpp"
@@ -17,6 +18,7 @@
 #include <functional>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace iwarp::mpa::test {
@@ -25,6 +27,12 @@ using octets = std::vector<std::byte>;
 using test_support::from_hex;
 using test_support::random_source;
 using test_support::to_hex;
+
+/// The error, or success: a test that finds a value where it wants an error fails instead of reading what is not there.
+template <class T>
+std::error_code error_of(const result<T>& r) {
+  return r ? std::error_code() : r.error();
+}
 
 /// `size` octets first, first + 1, ... modulo 256.
 inline octets counting(std::size_t size, std::size_t first = 0) {
