@@ -140,6 +140,7 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   std::optional<stream_event> poll_event() noexcept;
 
   [[nodiscard]] stream_state state() const noexcept { return state_; }
+  [[nodiscard]] const stream_options& options() const noexcept { return options_; }
   /// Why the stream ended; empty while it lives and after a graceful end. The first cause wins.
   [[nodiscard]] std::error_code error() const noexcept { return error_; }
   /// The peer's start-up frame; from stream_event::request, established or a rejection on.

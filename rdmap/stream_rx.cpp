@@ -401,9 +401,6 @@ result<> stream::deliver_send(const undelivered& message) noexcept {
     // After the message is complete, before its consumer sees it (RFC 5040 s5.3).
     if (const access_error e = user_->invalidate_remote(message.header.invalidate); e != access_error::none) {
       done.status = wr_status::remote_invalid_request;
-      std::array<std::byte, ddp::untagged_header_size> header;
-      message.header.emit(header);
-      note_offender(header, ddp::untagged_header_size + message.size - message.header.offset);
       user_->receive_completed(*message.slot, done);
       return fail(invalidate_error(e));
     }
@@ -416,7 +413,12 @@ result<> stream::deliver_waiting() noexcept {
   while (!undelivered_.empty()) {
     const undelivered message = undelivered_.front();
     undelivered_.pop();
-    if (auto r = deliver_send(message); !r) return r;
+    if (auto r = deliver_send(message); !r) {  // it is in error, not the segment that let it be delivered
+      std::array<std::byte, ddp::untagged_header_size> header;
+      message.header.emit(header);
+      note_offender(header, ddp::untagged_header_size + message.size - message.header.offset);
+      return r;
+    }
   }
   undelivered_reads_ = 0;
   return {};

@@ -65,6 +65,7 @@ std::uint32_t stream::mulpdu() const noexcept {
 std::span<const gather_piece> stream::tx_window(timestamp now) noexcept {
   if (wants_ == mpa::disposition::abort || state_ == stream_state::idle) return {};
   if (const const_bytes frame = startup_.tx(); !frame.empty()) {
+    if (ended() && startup_.initiator()) return {};  // a Request that TCP did not take in time
     startup_piece_ = {frame.data(), frame.size()};
     return {&startup_piece_, 1};
   }
@@ -92,6 +93,7 @@ void stream::tx_advance(std::size_t n, timestamp now) noexcept {
     --responses_framed_;
   }
   retire();
+  if (state_ == stream_state::terminating) finish_terminating();
   check_closing(now);
 }
 
@@ -107,14 +109,14 @@ void stream::retire() noexcept {
 }
 
 bool stream::work_outstanding() const noexcept {
-  return retired_ < submitted_ || reads_.size != 0 || inbound_.size != 0;
+  return retired_ < work_end() || reads_.size != 0 || inbound_.size != 0;
 }
 
 // Framing -------------------------------------------------------------------------------------------------------------
 
 void stream::frame_more(timestamp now) noexcept {
   if (state_ != stream_state::open && state_ != stream_state::closing && state_ != stream_state::terminating) return;
-  const bool wanted = terminate_pending_ || rtr_pending_ || source_ != message_source::none || next_ < submitted_ ||
+  const bool wanted = terminate_pending_ || rtr_pending_ || source_ != message_source::none || next_ < work_end() ||
                       responses_framed_ < inbound_.size;
   if (!wanted) return;
   if (batch_ == nullptr) batch_ = batches_.take();
@@ -147,7 +149,7 @@ void stream::frame_more(timestamp now) noexcept {
 
 bool stream::next_message(timestamp now) noexcept {
   const bool response_waits = responses_framed_ + undelivered_reads_ < inbound_.size;
-  const bool request_waits = next_ < submitted_;
+  const bool request_waits = next_ < work_end();
   if (response_waits && (!request_waits || burst_ < response_burst)) {
     ++burst_;
     return next_response(now);
@@ -190,8 +192,19 @@ bool stream::next_request(timestamp now) noexcept {
       {
         const sge sink = request.sge_count == 0 ? sge{} : ring_->elements(next_)[0];
         const auto sink_offset = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(sink.address));
+        if (request.length != 0) {  // better to find out now than when the response is here
+          const access_result target = user_->access_local(sink.key, sink.address, request.length, true);
+          if (!target) {
+            guilty_ = {next_++, wr_status::local_protection};
+            offender_size_ = 0;
+            fail_stream(make_error_code(errc::local_catastrophic), now);
+            return false;
+          }
+          user_->release(target.pin);
+        }
         reads_.push({.index = next_,
                      .rtr = false,
+                     .sequence = ddp_tx_.next_sequence(read_request_queue),
                      .sink = sink.key,
                      .sink_offset = sink_offset,
                      .address = sink.address,
@@ -361,7 +374,7 @@ void stream::frame_rtr() noexcept {
       ddp_tx_.begin(ddp::tagged_header{.ulp_control = control_octet(opcode::write), .stag = rtr_stag}, 0);
       break;
     case mpa::rtr_kind::read:
-      reads_.push({.index = 0, .rtr = true, .sink = rtr_stag});
+      reads_.push({.index = 0, .rtr = true, .sequence = ddp_tx_.next_sequence(read_request_queue), .sink = rtr_stag});
       read_request{.sink = rtr_stag, .sink_offset = 0, .size = 0, .source = rtr_stag, .source_offset = 0}.emit(
           request_header_);
       gather_.push_back(request_header_);
