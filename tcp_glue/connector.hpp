@@ -22,10 +22,10 @@ struct connect_request {
   duration timeout = duration::max();  ///< the longest a TCP handshake may take; max: as long as the kernel tries
 };
 
-/// Called exactly once, never inside async_connect(). The transport is there if and only if the error is not set.
-/// Errors: connection_refused (also when the kernel joined the socket to itself, which it does when the source port
-/// happens to be the wanted one and nobody listens), timed_out (by our timer or the kernel's), operation_canceled, and
-/// errno of socket(2), bind(2), connect(2).
+/// Called exactly once, never inside async_connect(); not at all when the executor's io_context is destroyed before.
+/// The transport is there if and only if the error is not set. Errors: connection_refused (also when the kernel joined
+/// the socket to itself, which it does when the source port happens to be the wanted one and nobody listens), timed_out
+/// (by our timer or the kernel's), operation_canceled, and errno of socket(2), bind(2), connect(2).
 using connect_handler = std::function<void(std::error_code, std::unique_ptr<transport>)>;
 
 /// A connection being opened. A value; letting go of it does not cancel.
