@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <ostream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace iwarp::captures {
