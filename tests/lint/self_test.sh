@@ -113,13 +113,15 @@ if command -v clang-format >/dev/null; then
   rm "$tree/mpa/bad.cpp"
 fi
 if command -v clang-tidy >/dev/null; then
-  put mpa/bad.cpp <<<'int* f();
-int* f() {
-  if (sizeof(f()) > 0) return nullptr;
-  return 0;
+  put mpa/bad.cpp <<<'#include <string>
+#include <utility>
+std::string f(std::string a);
+std::string f(std::string a) {
+  std::string b = std::move(a);
+  return a + b;
 }'
   compile_commands mpa/bad.cpp
-  finds '^mpa/bad.cpp:[34]:' tidy.sh "$tree/build"
+  finds '^mpa/bad.cpp:6:.*use-after-move' tidy.sh "$tree/build"
   rm "$tree/mpa/bad.cpp"
 fi
 
