@@ -17,7 +17,7 @@ namespace iwarp::rdmap {
 struct sge {
   void* address = nullptr;
   std::uint32_t length = 0;
-  stag key;
+  stag key = {};
 };
 
 enum class operation : std::uint8_t {
@@ -50,12 +50,12 @@ struct work_request {
   bool fence = false;        ///< do not start before all earlier Reads have completed
   bool inline_data = false;  ///< the payload is in the ring's inline storage
   bool read_done = false;    // stream: the response was delivered
-  stag remote;               ///< Write: target; Read: source
+  stag remote = {};          ///< Write: target; Read: source
   std::uint64_t remote_offset = 0;
-  stag invalidate;           ///< send_*_invalidate, local_invalidate
+  stag invalidate = {};      ///< send_*_invalidate, local_invalidate
   std::uint32_t length = 0;  ///< sum of the elements
   std::uint16_t sge_count = 0;
-  msn sequence;                    // stream: MSN of a Send
+  msn sequence = {};               // stream: MSN of a Send
   std::uint64_t end_position = 0;  // stream: octets framed when its last segment was
 };
 
