@@ -103,8 +103,9 @@ int serve(const serve_options& options, const serve_client& client) {
       }
     } catch (const interrupted&) {
     }
+    // Before the listener goes: it drops Requests that a thread has yet to answer.
+    for (client_thread& each : clients) each.thread.join();
   }
-  for (client_thread& each : clients) each.thread.join();
   return 0;
 }
 

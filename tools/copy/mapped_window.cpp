@@ -58,6 +58,8 @@ void guard_mapped_files() {
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGBUS, &action, nullptr);
+  // A file that outgrows the process's limit (ulimit -f) is an error of one copy, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 result<mapped_window> mapped_window::map(int descriptor, std::uint64_t offset, std::size_t length, bool writable) {

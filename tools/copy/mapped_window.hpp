@@ -13,7 +13,7 @@
 
 namespace iwarp::tools::copy {
 
-/// Installs the handler of SIGBUS. Call once, before the first window.
+/// Installs the handler of SIGBUS, and ignores SIGXFSZ. Call once, before the first window.
 void guard_mapped_files();
 
 class mapped_window {
