@@ -27,7 +27,7 @@ bool region::guards_intact() const {
 }
 
 test_consumer::test_consumer() {
-  constexpr std::size_t plenty = 1 << 16;  // so that the ledger never allocates while allocations are counted
+  constexpr std::size_t plenty = 1 << 12;  // so that the ledger never allocates while allocations are counted
   sends.reserve(plenty);
   receives.reserve(plenty);
   queue_.reserve(plenty);

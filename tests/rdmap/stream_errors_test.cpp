@@ -306,6 +306,7 @@ TEST(TerminateVectors, InsufficientIrd) {  // E4; MPA-93
   rdmap::stream_options options;
   options.startup.ird = 4;
   options.startup.max_ird = 4;
+  options.reply_timeout = options.linger_timeout / 2;
   scripted_peer peer({.initiator = false, .ord = 5}, options);
   peer.begin();
   peer.feed(peer.own_frame());
@@ -314,6 +315,9 @@ TEST(TerminateVectors, InsufficientIrd) {  // E4; MPA-93
   peer.side.poll();
   EXPECT_EQ(peer.side.events, (std::vector{stream_event::failed}));
   EXPECT_EQ(peer.side.engine.wants(), mpa::disposition::shutdown_write);
+  // From here on the limit of the Terminate alone counts, not that of the Reply.
+  peer.pass(options.linger_timeout - std::chrono::nanoseconds(1));
+  EXPECT_EQ(peer.side.engine.state(), stream_state::terminating);
 }
 
 TEST(TerminateVectors, NoMatchingRtr) {  // E5; MPA-106
@@ -466,6 +470,7 @@ std::vector<bad_answer> bad_answers(std::uint64_t at) {
           {"AboveByOne", {response(at + 1, 64, true)}, 1},
           {"LongerInOne", {response(at, 65, true)}, 1},
           {"LongerInMany", {response(at, 64, false), response(at + 64, 64, false)}, 1},
+          {"MoreThanAskedWithoutEnd", {response(at, 64, false), response(at, 1, false)}, 1},
           {"LongerOverItself", {response(at, 64, false), response(at, 1, true)}, 1},
           {"ShorterByOne", {response(at, 63, true)}, 1},
           {"NothingAtAll", {response(at, 0, true)}, 1},

@@ -389,8 +389,7 @@ TEST(Ordering, WriteThenReadAndSend) {
   }
 }
 
-// DDP-11: the MSN wraps at 2^32 in the sequence arithmetic of both sides; reached here by 70000 messages on one queue
-// it is not, so the receiver and the segmenter tests set their counters. This one is about long life: position and MSN.
+// MPA-22, DDP-10: positions and sequence numbers over a long life.
 TEST(LongLife, ManyMessagesWithMarkers) {
   pair_options options;
   options.a.startup.markers = options.b.startup.markers = true;
