@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "mpa/error.hpp"
 #include "tools/common/failure.hpp"
 #include "tools/common/stop.hpp"
 
@@ -33,6 +34,7 @@ std::string describe(const verbs::connection_event& event) {
   using kind = verbs::event_kind;
   switch (event.kind) {
     case kind::rejected:
+      if (event.reason == mpa::errc::markers_refused) return reason_of(event, "markers refused");
       return with_words("rejected by the peer", event.private_data);
     case kind::unreachable:
       return reason_of(event, "unreachable");
