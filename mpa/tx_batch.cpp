@@ -106,19 +106,43 @@ void tx_batch::clear() noexcept {
 }
 
 std::unique_ptr<tx_batch> tx_batch_pool::take() {
+  std::unique_ptr<tx_batch> batch;
   if (spare_.empty()) {
     spare_.reserve(most_spares);  // here, so that give_back() never allocates
-    return std::make_unique<tx_batch>();
+    batch = std::make_unique<tx_batch>();
+  } else {
+    batch = std::move(spare_.back());
+    spare_.pop_back();
   }
-  std::unique_ptr<tx_batch> batch = std::move(spare_.back());
-  spare_.pop_back();
+  batch->lent_next_ = lent_;
+  batch->lent_link_ = &lent_;
+  if (lent_ != nullptr) lent_->lent_link_ = &batch->lent_next_;
+  lent_ = batch.get();
   return batch;
 }
 
+void tx_batch::leave_list() noexcept {
+  if (lent_link_ == nullptr) return;
+  *lent_link_ = lent_next_;
+  if (lent_next_ != nullptr) lent_next_->lent_link_ = lent_link_;
+  lent_link_ = nullptr;
+  lent_next_ = nullptr;
+}
+
+tx_batch_pool::~tx_batch_pool() {
+  while (lent_ != nullptr) lent_->leave_list();
+}
+
 void tx_batch_pool::give_back(std::unique_ptr<tx_batch> batch) noexcept {
-  if (batch == nullptr || spare_.size() == most_spares) return;
+  if (batch == nullptr) return;
+  batch->leave_list();
+  if (spare_.size() == most_spares) return;
   batch->clear();
   spare_.push_back(std::move(batch));
+}
+
+void tx_batch_pool::detach(const_bytes region) {
+  for (tx_batch* batch = lent_; batch != nullptr; batch = batch->lent_next_) batch->detach(region);
 }
 
 }  // namespace iwarp::mpa

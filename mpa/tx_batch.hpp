@@ -26,6 +26,7 @@ class tx_batch {
   static constexpr std::size_t max_header = 128;
 
   tx_batch() noexcept {}  // not defaulted: value-initialisation would zero 64 KiB
+  ~tx_batch() { leave_list(); }
 
   /// True when an FPDU of `ulpdu_size` octets whose payload lies in `payload_pieces` pieces certainly fits, markers or
   /// not. With no payload pieces the whole ULPDU is header, and copied. An empty batch has room for any ULPDU of
@@ -55,9 +56,13 @@ class tx_batch {
   tx_batch& operator=(const tx_batch&) = delete;
 
  private:
+  friend class tx_batch_pool;
+  void leave_list() noexcept;
   void detach_piece(gather_piece& piece);
   void push_piece(const void* data, std::size_t size) noexcept;
 
+  tx_batch** lent_link_ = nullptr;  // in the pool's list of those it has lent: what points to this one
+  tx_batch* lent_next_ = nullptr;
   std::size_t first_ = 0;  // pieces_[first_, end_) are left to send
   std::size_t end_ = 0;
   std::size_t size_ = 0;  // octets in them
@@ -70,11 +75,19 @@ class tx_batch {
 /// Batches to lend to connections. Keeps a bounded number of spare ones.
 class tx_batch_pool {
  public:
+  tx_batch_pool() = default;
+  ~tx_batch_pool();
   [[nodiscard]] std::unique_ptr<tx_batch> take();  // allocates only when no spare is there
   void give_back(std::unique_ptr<tx_batch> batch) noexcept;
+  /// tx_batch::detach() for every batch that is lent: whichever connection of the domain has octets of `region` queued.
+  void detach(const_bytes region);
+
+  tx_batch_pool(const tx_batch_pool&) = delete;  // batches point to lent_
+  tx_batch_pool& operator=(const tx_batch_pool&) = delete;
 
  private:
   std::vector<std::unique_ptr<tx_batch>> spare_;
+  tx_batch* lent_ = nullptr;  // few: idle connections hold none
 };
 
 }  // namespace iwarp::mpa

@@ -47,6 +47,11 @@ class consumer {
                                       remote_right right) noexcept = 0;
   /// Access by an element of the consumer's own request, `size` > 0; `write`: local write is needed.
   virtual access_result access_local(stag key, void* address, std::size_t size, bool write) noexcept = 0;
+  /// Access by an element of a receive, to be written. It may be checked against another protection domain than the
+  /// consumer's own: a shared receive queue has its own (VERBS s6.3).
+  virtual access_result access_receive(stag key, void* address, std::size_t size) noexcept {
+    return access_local(key, address, size, true);
+  }
   virtual void release(void* pin) noexcept = 0;
   /// Invalidates by the peer's word (RFC 5040 s5.3): checks association and that remote access is allowed at all.
   virtual access_error invalidate_remote(stag key) noexcept = 0;

@@ -352,7 +352,7 @@ result<> stream::resolve_receive(receive_slot& slot, ddp::untagged_target& out) 
   std::size_t used = 0;
   for (const sge& element : slot.elements) {
     if (element.length == 0) continue;
-    const access_result target = user_->access_local(element.key, element.address, element.length, true);
+    const access_result target = user_->access_receive(element.key, element.address, element.length);
     if (!target) return fail(errc::local_catastrophic);  // protocol.md E36
     // The pin need not last: whoever takes the memory away calls detach(), which ends the stream.
     user_->release(target.pin);

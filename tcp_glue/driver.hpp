@@ -43,6 +43,11 @@ class driver {
   /// engine wants.
   tx_result pump_tx(timestamp now, std::size_t budget = no_budget) noexcept;
 
+  /// The transport said, unasked, that the connection is lost.
+  void handle_lost(std::error_code reason, timestamp now) noexcept {
+    if (!closed_) lose(reason, now);
+  }
+
   /// A wait for readability makes sense.
   [[nodiscard]] bool rx_wanted() const noexcept { return !closed_ && !rx_ended_ && engine_.wants_read(); }
   /// The last pump_tx() ended because TCP took no more.

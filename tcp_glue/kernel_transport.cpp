@@ -105,6 +105,15 @@ void kernel_transport::wait_writable(std::shared_ptr<readiness_handler> handler)
                      });
 }
 
+// Errors alone: arriving octets and the peer's FIN do not end this wait. Urgent data does: iWARP has none, so whoever
+// sends it is as good as gone.
+void kernel_transport::wait_lost(std::shared_ptr<readiness_handler> handler) {
+  socket_.async_wait(boost::asio::ip::tcp::socket::wait_error,
+                     [handler = std::move(handler)](const boost::system::error_code& ec) {
+                       handler->on_lost(ec ? to_std(ec) : std::make_error_code(std::errc::connection_reset));
+                     });
+}
+
 void kernel_transport::cancel() noexcept {
   boost::system::error_code ignored;
   socket_.cancel(ignored);

@@ -22,6 +22,7 @@ class kernel_transport final : public transport {
   void abort() noexcept override;
   void wait_readable(std::shared_ptr<readiness_handler> handler) override;
   void wait_writable(std::shared_ptr<readiness_handler> handler) override;
+  void wait_lost(std::shared_ptr<readiness_handler> handler) override;
   void cancel() noexcept override;
   [[nodiscard]] std::uint32_t emss() const noexcept override;
   [[nodiscard]] result<endpoint> local_endpoint() const noexcept override;

@@ -27,6 +27,8 @@ class readiness_handler {
   virtual void on_readable(std::error_code ec) noexcept = 0;
   /// Octets can be written now, or only perhaps; a lost connection counts as ready. `ec` as above.
   virtual void on_writable(std::error_code ec) noexcept = 0;
+  /// The connection was lost while nobody read or wrote: `reason` is its error. operation_canceled when given up.
+  virtual void on_lost(std::error_code reason) noexcept { (void)reason; }
 
  protected:
   ~readiness_handler() = default;
@@ -66,6 +68,9 @@ class transport {
   virtual void wait_readable(std::shared_ptr<readiness_handler> handler) = 0;
   /// One-shot: calls handler->on_writable() once, later, on the executor. At most one such wait at a time.
   virtual void wait_writable(std::shared_ptr<readiness_handler> handler) = 0;
+  /// One-shot: calls handler->on_lost() once the connection is lost, later, on the executor. For an engine that takes
+  /// no octets now, which no read would tell. At most one such wait at a time. Without support: never.
+  virtual void wait_lost(std::shared_ptr<readiness_handler> handler) { (void)handler; }
   /// Gives up pending waits; their handlers get operation_canceled. close(), abort() and the destructor do the same.
   virtual void cancel() noexcept = 0;
 

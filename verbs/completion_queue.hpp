@@ -40,7 +40,8 @@ class completion_queue {
   /// Takes the announcement off the descriptor. True when there was one.
   bool acknowledge() noexcept;
 
-  /// A completion was lost because the queue was full; every queue pair that feeds it is being ended.
+  /// A completion was lost because the queue was full; its queue pair is being ended (Terminate 0/2/07). Other queue
+  /// pairs that feed the queue go on until they lose one themselves.
   [[nodiscard]] bool overflowed() const noexcept;
   /// Changes the depth; no completion is lost. Errors: invalid_depth, also when more are held than `depth`.
   result<> resize(std::uint32_t depth);

@@ -10,7 +10,7 @@ namespace iwarp::verbs {
 result<context> context::create(const context_options& options) {
   const bool manual = options.progress == progress_mode::manual;
   if (manual != (options.io != nullptr)) return fail(errc::invalid_argument);
-  if (options.domains == 0 || options.domains > 64) return fail(errc::invalid_argument);
+  if (options.domains == 0 || options.domains > detail::max_domains) return fail(errc::invalid_argument);
   if (RAND_status() != 1) return fail(errc::invalid_argument);
   return context{std::make_shared<detail::context_state>(options)};
 }

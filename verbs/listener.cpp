@@ -33,7 +33,7 @@ result<> reject(const connection_request& request, const_bytes private_data) {
   if (pending == nullptr || pending->answered.exchange(true)) return fail(errc::no_such_request);
   const detail::domain::turn here(pending->peer->home());
   rdmap::stream& stream = pending->peer->stream();
-  if (stream.state() != rdmap::stream_state::deciding) return fail(errc::no_such_request);
+  if (pending->peer->closed() || stream.state() != rdmap::stream_state::deciding) return fail(errc::no_such_request);
   const std::size_t most = stream.peer_frame().header.enhanced ? mpa::max_enhanced_ulp_data : mpa::max_private_data;
   if (private_data.size() > most) {
     pending->answered.store(false);

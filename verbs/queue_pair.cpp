@@ -42,10 +42,9 @@ result<queue_pair> queue_pair::create(const protection_domain& pd, const complet
     return fail(errc::invalid_sge_count);
   }
   if (options.max_inline > verbs::max_inline) return fail(errc::invalid_length);
-  auto receives =
-      shared ? shared->state()
-             : std::make_shared<detail::receive_queue>(
-                   pd.state(), std::max<std::uint32_t>(options.max_receive_requests, 1), options.max_receive_sge);
+  auto receives = shared ? shared->state()
+                         : std::make_shared<detail::receive_queue>(pd.state(), options.max_receive_requests,
+                                                                   options.max_receive_sge);
   return queue_pair{std::make_shared<detail::queue_pair_state>(pd.state(), send_cq.state(), receive_cq.state(),
                                                                channel.state(), std::move(receives), shared.has_value(),
                                                                options)};
@@ -83,7 +82,7 @@ result<> queue_pair::connect(const endpoint& peer, const connect_options& option
 result<> queue_pair::accept(const connection_request& request, const accept_options& options) {
   const auto pending = std::static_pointer_cast<detail::pending_request>(request.handle());
   if (pending == nullptr || pending->answered.exchange(true)) return fail(errc::no_such_request);
-  const auto outcome = state_->accept(pending->peer, options);
+  const auto outcome = state_->accept(*pending->context, pending->peer, options);
   // A caller's mistake leaves the Request open for another try.
   if (!outcome && outcome.error() != errc::no_such_request) pending->answered.store(false);
   return outcome;

@@ -89,7 +89,8 @@ struct queue_pair_counters {
 };
 
 /// Owns the queue pair. The destructor ends the connection: gracefully if disconnect() had nothing left to send, else
-/// with a reset. When it returns no posted memory is touched, and its completions are gone from the queues.
+/// with a reset. When it returns no posted memory is touched, its completions are gone from the queues, and no event of
+/// it will come; those in the channel already stay there.
 class queue_pair {
  public:
   /// Events go to `channel`. Errors: invalid_depth, invalid_sge_count, invalid_length, wrong_context.
@@ -115,12 +116,15 @@ class queue_pair {
   /// Errors: already_connected, wrong_state (reset() a queue pair in error first), invalid_private_data,
   /// invalid_read_depth, invalid_revision, invalid_argument.
   result<> connect(const endpoint& peer, const connect_options& options = {});
-  /// Takes a peer's Request. Errors: as connect(), and no_such_request.
+  /// Takes a peer's Request; the outcome is one event: established or connect_error. A caller's mistake leaves the
+  /// Request open for another try. Errors: as connect(), and no_such_request, wrong_context.
   result<> accept(const connection_request& request, const accept_options& options = {});
   /// Graceful: everything posted is carried out, then the connection closes; event disconnected. No error when it is
   /// closed already. Error: not_connected while there is no connection at all.
   result<> disconnect();
-  /// Modify QP to Error: resets the connection, no Terminate; what is outstanding is flushed.
+  /// Modify QP to Error, in every state: resets the connection, no Terminate; what is outstanding is flushed. A
+  /// connect() under way ends with event connect_error, a connection with disconnected, both with reason
+  /// connection_aborted.
   void abort() noexcept;
   /// From error back to idle. Error: wrong_state unless in error or idle.
   result<> reset();

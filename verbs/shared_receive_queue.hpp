@@ -39,7 +39,8 @@ class shared_receive_queue {
   /// Posts in order until the first that fails; `posted` says how many went in.
   result<> post(std::span<const receive_request> requests, std::size_t& posted);
 
-  /// One shot: when fewer than `limit` receives are left, event_kind::receive_limit comes. 0 disarms.
+  /// One shot: when fewer than `limit` receives are left, event_kind::receive_limit comes; at once if it is so already.
+  /// 0 disarms.
   void arm_limit(std::uint32_t limit) noexcept;
   [[nodiscard]] std::uint32_t posted() const noexcept;  ///< receives waiting now
 

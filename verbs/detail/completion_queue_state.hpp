@@ -11,12 +11,12 @@
 
 #include "rdmap/work_request.hpp"
 #include "verbs/completion_queue.hpp"
+#include "verbs/detail/domain.hpp"
 #include "verbs/detail/event_channel_state.hpp"
 
 namespace iwarp::verbs::detail {
 
 class context_state;
-class domain;
 class queue_pair_state;
 
 struct completion_entry {
@@ -61,7 +61,6 @@ class completion_queue_state {
   armed_for armed_ = armed_for::nothing;
   std::atomic<bool> overflowed_{false};
 
-  static constexpr std::size_t max_domains = 64;
   std::array<std::atomic<domain*>, max_domains> feeders_{};
   std::array<std::uint32_t, max_domains> feeder_uses_{};  // under mutex_
 };

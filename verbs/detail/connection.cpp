@@ -14,13 +14,25 @@ connection::connection(std::shared_ptr<domain> where, std::unique_ptr<tcp_glue::
                        const rdmap::stream_options& options)
     : domain_(std::move(where)),
       transport_(std::move(transport)),
+      local_(transport_->local_endpoint().value_or(tcp_glue::endpoint{})),
+      remote_(transport_->remote_endpoint().value_or(tcp_glue::endpoint{})),
       stream_(options, domain_->rx_memory(), domain_->batches()),
       driver_(*transport_, stream_),
       timer_(domain_->io()) {}
 
 connection::~connection() = default;
 
+std::shared_ptr<connection> connection::make(std::shared_ptr<domain> where,
+                                             std::unique_ptr<tcp_glue::transport> transport,
+                                             const rdmap::stream_options& options) {
+  return {new connection(std::move(where), std::move(transport), options), [](connection* c) {
+            const std::shared_ptr<domain> home = c->domain_;  // stays while it buries
+            home->bury(c);
+          }};
+}
+
 void connection::service(timestamp now) noexcept {
+  if (dropped_) return;
   const auto self = shared_from_this();  // the last reference may go when it is removed
   more_to_write_ = driver_.pump_tx(now, turn_octets) == tcp_glue::driver::tx_result::budget;
   tell_events();
@@ -41,6 +53,7 @@ void connection::service(timestamp now) noexcept {
 void connection::read(timestamp now) noexcept { driver_.pump_rx(now, turn_octets); }
 
 void connection::poll(timestamp now) noexcept {
+  if (dropped_) return;
   const auto before = driver_.octets_received();
   if (driver_.rx_wanted()) read(now);
   if (driver_.octets_received() != before || driver_.tx_blocked() || more_to_write_ || driver_.read_ended() ||
@@ -62,6 +75,11 @@ void connection::tell_events() noexcept {
 void connection::arm() noexcept {
   if (dropped_ || driver_.closed()) return;
   arm_timer();
+  // While the peer is held for want of a receive, nobody reads, so no read tells that it has gone.
+  if (!lost_armed_ && !driver_.rx_wanted() && !driver_.read_ended()) {
+    lost_armed_ = true;
+    transport_->wait_lost(shared_from_this());
+  }
   if (domain_->served_by_pollers()) return;
   if (!read_armed_ && driver_.rx_wanted()) {
     read_armed_ = true;
@@ -105,6 +123,19 @@ void connection::on_writable(std::error_code ec) noexcept {
   write_armed_ = false;
   if (ec || dropped_ || driver_.closed()) return;
   service(domain::now());
+}
+
+void connection::on_lost(std::error_code reason) noexcept {
+  const domain::turn here(*domain_);
+  lost_armed_ = false;
+  if (reason == std::errc::operation_canceled || dropped_ || driver_.closed()) return;
+  const timestamp now = domain::now();
+  if (driver_.rx_wanted()) {  // it reads again: what came before the end comes first
+    read(now);
+  } else {
+    driver_.handle_lost(reason, now);
+  }
+  service(now);
 }
 
 void connection::drop() noexcept {

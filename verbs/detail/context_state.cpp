@@ -18,6 +18,7 @@ context_state::~context_state() {
 void context_state::remove_region(region& r) noexcept {
   const const_bytes memory{r.address, r.length};
   regions_.remove(r);
+  const region_table::retired_tables unread = regions_.take_retired();  // every domain's lock is taken below
   // From here on no engine finds it. What engines have queued from it, or begun into it, is found under their lock.
   for (const auto& d : domains_) {
     const domain::turn here(*d);
@@ -31,8 +32,14 @@ void context_state::remove_region(region& r) noexcept {
       if (c->stream().ended() != was_ended) c->service(now);
     }
   }
-  if (regions_.has_retired()) regions_.free_retired();  // every domain's lock was taken since
   regions_.recycle(r);
+}
+
+void context_state::revoke(domain& held, const_bytes memory) noexcept {
+  held.detach_queued(memory);
+  for (const auto& d : domains_) {
+    if (d.get() != &held) d->revoke_from(held, memory);
+  }
 }
 
 }  // namespace iwarp::verbs::detail

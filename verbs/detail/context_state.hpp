@@ -32,6 +32,9 @@ class context_state {
   }
   /// The region leaves: no engine touches its memory when this returns.
   void remove_region(region& r) noexcept;
+  /// Under the lock of `held`. `memory` was invalidated: octets of it that any connection has queued by reference are
+  /// copied, so that from now on nothing reads it. A region is rarely shared by domains, and queued in two of them.
+  void revoke(domain& held, const_bytes memory) noexcept;
 
  private:
   const bool manual_;

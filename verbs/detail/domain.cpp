@@ -1,5 +1,8 @@
 #include "verbs/detail/domain.hpp"
 
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
 #include "verbs/detail/connection.hpp"
 #include "verbs/detail/queue_pair_state.hpp"
 
@@ -60,11 +63,67 @@ void domain::drain_published() noexcept {
   }
 }
 
+void domain::bury(connection* c) noexcept {
+  connection* top = buried_.load(std::memory_order_relaxed);
+  do {
+    c->next_buried = top;
+  } while (!buried_.compare_exchange_weak(top, c));
+  run_published();
+}
+
+void domain::drain_buried() noexcept {
+  connection* c = buried_.exchange(nullptr);
+  while (c != nullptr) {
+    connection* const next = c->next_buried;
+    delete c;
+    c = next;
+  }
+}
+
+void domain::drain_revocations() noexcept {
+  revocation* wanted = revocations_.exchange(nullptr);
+  while (wanted != nullptr) {
+    revocation* const next = wanted->next;
+    detach_queued(wanted->memory);
+    wanted->done.store(true);  // gone from here on
+    wanted = next;
+  }
+}
+
+void domain::revoke_from(domain& held, const_bytes memory) noexcept {
+  revocation wanted{.memory = memory};
+  revocation* top = revocations_.load(std::memory_order_relaxed);
+  do {
+    wanted.next = top;
+  } while (!revocations_.compare_exchange_weak(top, &wanted));
+  while (!wanted.done.load()) {
+    if (lock_.try_lock()) {
+      drain_revocations();
+      lock_.unlock();
+      // Others may have left work to us that must not be done while `held` is.
+      if (work_left()) run_published_later();
+    } else {
+      held.drain_revocations();
+      std::this_thread::yield();
+    }
+  }
+}
+
+void domain::run_published_later() {
+  boost::asio::post(*io_, [this] { run_published(); });
+}
+
+void domain::do_work_left() noexcept {
+  if (revocations_.load() != nullptr) drain_revocations();
+  if (published_.load() != nullptr) drain_published();
+  if (buried_.load() != nullptr) drain_buried();
+}
+
 void domain::leave() noexcept {
   for (;;) {
-    if (published_.load() != nullptr) drain_published();
+    do_work_left();
     lock_.unlock();
-    if (published_.load() == nullptr || !lock_.try_lock()) return;
+    if (!work_left() || !lock_.try_lock()) return;
   }
 }
 
@@ -77,7 +136,7 @@ void domain::poll() noexcept {
   }
   bool ask_kernel = false;
   if (lock_.try_lock()) {
-    if (published_.load() != nullptr) drain_published();
+    do_work_left();
     const std::size_t count = connections_.size();
     ask_kernel = count > direct_connections && !manual();
     if (!ask_kernel && count != 0) {
@@ -98,6 +157,7 @@ void domain::stop_polling() noexcept {
   {
     const turn here(*this);
     polling_.store(false);
+    watching_ = false;
     arm_all();
   }
   const std::lock_guard lock(sleep_mutex_);
@@ -123,20 +183,34 @@ void domain::remove(connection& c) noexcept {
 }
 
 // The background thread. While the application polls it sleeps outside epoll: every octet that arrives would wake it.
+//
+//   serving --the application polls--> watching --it stopped, or waits for a descriptor--> serving
+//
+// While serving, every connection that wants octets is armed; arm() relies on watching_ alone. So from the moment the
+// application begins to poll until the thread has seen it, both look after the connections, and nothing gets lost.
 void domain::run() {
   while (!stopping_.load()) {
-    if (!polling_.load()) {
+    if (polling_.load()) {
+      watch_pollers();
+    } else {
       io_->run_one();
-      continue;
     }
-    const std::uint32_t seen = polls_.load(std::memory_order_relaxed);
-    {
-      std::unique_lock lock(sleep_mutex_);
-      sleep_.wait_for(lock, poller_watch, [this] { return stopping_.load() || !polling_.load(); });
-    }
-    if (polls_.load(std::memory_order_relaxed) == seen) stop_polling();
-    io_->poll();  // accepts, timers
   }
+}
+
+void domain::watch_pollers() {
+  {
+    const turn here(*this);
+    if (!polling_.load()) return;
+    watching_ = true;
+  }
+  const std::uint32_t seen = polls_.load(std::memory_order_relaxed);
+  {
+    std::unique_lock lock(sleep_mutex_);
+    sleep_.wait_for(lock, poller_watch, [this] { return stopping_.load() || !polling_.load(); });
+  }
+  if (polls_.load(std::memory_order_relaxed) == seen) stop_polling();
+  io_->poll();  // accepts, timers
 }
 
 }  // namespace iwarp::verbs::detail

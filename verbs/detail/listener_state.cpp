@@ -42,11 +42,11 @@ result<> listener_state::open(const endpoint& where) {
 
 void listener_state::accepted(std::unique_ptr<tcp_glue::transport> transport) {
   const std::shared_ptr<domain> home = std::move(next_home_);
-  auto c = std::make_shared<connection>(home, std::move(transport),
-                                        queue_pair_state::stream_options_for(options_, options_.mpa_revision));
+  const auto c = connection::make(home, std::move(transport),
+                                  queue_pair_state::stream_options_for(options_, options_.mpa_revision));
   const domain::turn here(*home);
   c->listener = this;
-  if (pending_.fetch_add(1) + 1 >= options_.max_pending) acceptor_->pause();
+  count_pending(true);
   const timestamp now = domain::now();
   c->stream().respond(now);
   home->add(c);
@@ -55,13 +55,31 @@ void listener_state::accepted(std::unique_ptr<tcp_glue::transport> transport) {
 
 void listener_state::let_go(connection& c) noexcept {
   c.listener = nullptr;
-  if (pending_.fetch_sub(1) == options_.max_pending) acceptor_->resume();
+  count_pending(false);
+}
+
+void listener_state::count_pending(bool one_more) noexcept {
+  const std::lock_guard lock(pending_mutex_);
+  if (one_more) {
+    ++pending_;
+  } else {
+    --pending_;
+  }
+  const bool pause = pending_ >= options_.max_pending;
+  if (pause == paused_) return;
+  paused_ = pause;
+  if (pause) {
+    acceptor_->pause();
+  } else {
+    acceptor_->resume();
+  }
 }
 
 void listener_state::stream_event(connection& c, rdmap::stream_event event) noexcept {
   switch (event) {
     case rdmap::stream_event::request: {
       auto pending = std::make_shared<pending_request>();
+      pending->context = channel_->context();
       pending->peer = c.shared_from_this();
       const mpa::startup_frame& frame = c.stream().peer_frame();
       connection_event made{.kind = event_kind::connect_request, .user_data = options_.user_data};
@@ -72,8 +90,8 @@ void listener_state::stream_event(connection& c, rdmap::stream_event event) noex
         made.peer_ird = frame.enhanced->ird;
         made.peer_ord = frame.enhanced->ord;
       }
-      if (auto local = c.transport().local_endpoint()) made.local = *local;
-      if (auto remote = c.transport().remote_endpoint()) made.remote = *remote;
+      made.local = c.local();
+      made.remote = c.remote();
       made.request = connection_request{std::move(pending)};
       channel_->push(std::move(made));
       return;

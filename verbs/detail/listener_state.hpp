@@ -17,10 +17,8 @@ namespace iwarp::verbs::detail {
 
 /// What connection_request holds. Unanswered at the end of its life, it says no.
 struct pending_request {
+  std::shared_ptr<context_state> context;  // outlives peer
   std::shared_ptr<connection> peer;
-  std::uint8_t revision = 1;
-  bool enhanced = false;
-  connection_options options;
   std::atomic<bool> answered{false};
   ~pending_request();
 };
@@ -46,13 +44,17 @@ class listener_state {
     listener_state* owner = nullptr;
   };
   void accepted(std::unique_ptr<tcp_glue::transport> transport);
+  /// Under the lock of whichever domain: one more or one fewer waits for its answer.
+  void count_pending(bool one_more) noexcept;
 
   std::shared_ptr<event_channel_state> channel_;
   const listen_options options_;
   std::shared_ptr<gate> gate_ = std::make_shared<gate>();
   std::unique_ptr<tcp_glue::acceptor> acceptor_;
   std::shared_ptr<domain> next_home_;  // of the connection being accepted; on the acceptor's executor
-  std::atomic<std::uint32_t> pending_{0};
+  std::mutex pending_mutex_;           // pausing and resuming follow the count in its order
+  std::uint32_t pending_ = 0;
+  bool paused_ = false;
 };
 
 }  // namespace iwarp::verbs::detail

@@ -1,6 +1,7 @@
 #include "verbs/detail/queue_pair_state.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "verbs/detail/listener_state.hpp"
@@ -182,19 +183,19 @@ domain* queue_pair_state::publish_receive() noexcept {
   return home;
 }
 
-// In error without ever having had a connection: nobody else completes what is posted. Under post_mutex_.
+// In error without a connection: nobody else completes what is posted. Under post_mutex_.
 void queue_pair_state::flush_unserved() noexcept {
-  for (std::uint64_t i = flushed_unserved_; i < posted_private_; ++i) {
-    if (i >= first_unserved_) send_completed(ring_[i], rdmap::wr_status::flushed);
-  }
-  flushed_unserved_ = posted_private_;
+  while (flushed_unserved_ != posted_private_) send_completed(ring_[flushed_unserved_++], rdmap::wr_status::flushed);
   flush_receives();
 }
 
 void queue_pair_state::service(domain& here) noexcept {
   domain* const home = home_.load();
   if (home != &here) {  // it was connected anew, through another domain, since the work was published
-    if (home != nullptr) home->publish(*this);
+    if (home != nullptr) {
+      home->publish(*this);
+      home->run_published_later();  // no two domains' locks are held together
+    }
     return;
   }
   connection& c = *connection_;
@@ -227,16 +228,29 @@ rdmap::access_result queue_pair_state::access_remote(stag key, std::uint64_t off
   return found;
 }
 
-rdmap::access_result queue_pair_state::access_local(stag key, void* address, std::size_t size, bool write) noexcept {
+rdmap::access_result queue_pair_state::check_local(stag key, const protection_domain_state* pd, void* address,
+                                                   std::size_t size, bool write) noexcept {
   region* const r = regions_.pin(key);
   if (r == nullptr) return {.error = rdmap::access_error::invalid_stag};
-  // Receives of a shared queue are checked against that queue's protection domain (VERBS s6.3); Read sinks as well,
-  // which are never found in it unless it is the same, so the own domain counts first.
-  const protection_domain_state* const pd =
-      write && shared_receives_ && r->pd != pd_.get() ? receives_->pd() : pd_.get();
   rdmap::access_result found = region_table::check_local(*r, pd, address, size, write);
   if (!found) region_table::unpin(*r);
   return found;
+}
+
+rdmap::access_result queue_pair_state::access_local(stag key, void* address, std::size_t size, bool write) noexcept {
+  return check_local(key, pd_.get(), address, size, write);
+}
+
+// Those of a shared queue are checked against that queue's protection domain (VERBS s6.3).
+rdmap::access_result queue_pair_state::access_receive(stag key, void* address, std::size_t size) noexcept {
+  return check_local(key, receives_->pd(), address, size, true);
+}
+
+// Under the domain's lock. Nobody may hear that it is invalid while another domain is in the middle of a copy, or while
+// octets of it are queued to be sent (RFC 5042 s6.2.2).
+void queue_pair_state::revoke(region& r) noexcept {
+  region_table::drain(r);
+  if (r.length != 0) pd_->context->revoke(*home_.load(), {r.address, r.length});
 }
 
 rdmap::access_error queue_pair_state::invalidate_remote(stag key) noexcept {
@@ -246,14 +260,14 @@ rdmap::access_error queue_pair_state::invalidate_remote(stag key) noexcept {
   rdmap::access_error e = rdmap::access_error::none;
   if (r->pd != pd_.get()) {
     e = rdmap::access_error::not_associated;
-  } else if (!has(r->rights, access::remote_read) && !has(r->rights, access::remote_write)) {
+  } else if (!(options_.remote_read && has(r->rights, access::remote_read)) &&
+             !(options_.remote_write && has(r->rights, access::remote_write))) {
     e = rdmap::access_error::no_right;
   } else {
     r->valid.store(false);
   }
   region_table::unpin(*r);
-  // Another domain may be in the middle of a copy: the consumer must not hear of it before that has ended.
-  if (e == rdmap::access_error::none) region_table::drain(*r);
+  if (e == rdmap::access_error::none) revoke(*r);
   return e;
 }
 
@@ -265,12 +279,12 @@ rdmap::access_error queue_pair_state::invalidate_local(stag key) noexcept {
   if (same) r->valid.store(false);
   region_table::unpin(*r);
   if (!same) return rdmap::access_error::not_associated;
-  region_table::drain(*r);
+  revoke(*r);
   return rdmap::access_error::none;
 }
 
 void queue_pair_state::push(completion_queue_state& queue, const completion_entry& entry) noexcept {
-  if (!queue.push(entry)) overflow_ = true;
+  if (!queue.push(entry)) overflow_.store(true, std::memory_order_relaxed);
 }
 
 void queue_pair_state::send_completed(const rdmap::work_request& request, rdmap::wr_status status) noexcept {
@@ -310,6 +324,31 @@ void queue_pair_state::flush_receives() noexcept {
 std::shared_ptr<connection> queue_pair_state::current() const noexcept {
   const std::lock_guard lock(connection_mutex_);
   return connection_;
+}
+
+std::shared_ptr<queue_pair_state::connecting> queue_pair_state::attempt() const noexcept {
+  const std::lock_guard lock(connection_mutex_);
+  return connecting_;
+}
+
+void queue_pair_state::set_attempt(std::shared_ptr<connecting> attempt) noexcept {
+  const std::lock_guard lock(connection_mutex_);
+  connecting_.swap(attempt);  // the old one goes after the lock
+}
+
+result<> queue_pair_state::leave_connection() noexcept {
+  const auto c = current();
+  if (c == nullptr) return {};
+  // What is posted meanwhile must find either this connection, which flushes it, or none.
+  const std::lock_guard posting(post_mutex_);
+  const domain::turn here(c->home());
+  submitted_ = posted_.load();
+  c->stream().submit(submitted_, domain::now());
+  if (!c->closed() && c->stream().needs_consumer()) return fail(errc::wrong_state);
+  let_linger(c->stream());
+  set_current(nullptr);
+  flushed_unserved_ = posted_private_;
+  return {};
 }
 
 void queue_pair_state::set_current(std::shared_ptr<connection> c) noexcept {
@@ -364,6 +403,13 @@ result<> queue_pair_state::connect(const endpoint& peer, const connect_options& 
   if (options.private_data.size() > (options.mpa_revision == 1 ? mpa::max_private_data : mpa::max_enhanced_ulp_data)) {
     return fail(errc::invalid_private_data);
   }
+  const std::lock_guard lock(control_mutex_);
+  qp_state expected = qp_state::idle;
+  if (!phase_.compare_exchange_strong(expected, qp_state::connecting)) {
+    return fail(expected == qp_state::error ? errc::wrong_state : errc::already_connected);
+  }
+  [[maybe_unused]] const auto left = leave_connection();
+  assert(left);  // idle: it has ended
   auto attempt = std::make_shared<connecting>();
   attempt->owner = this;
   attempt->home = pd_->context->next_domain();
@@ -371,11 +417,7 @@ result<> queue_pair_state::connect(const endpoint& peer, const connect_options& 
   attempt->options = options;
   attempt->private_data.assign(options.private_data.begin(), options.private_data.end());
   const domain::turn here(*attempt->home);
-  qp_state expected = qp_state::idle;
-  if (!phase_.compare_exchange_strong(expected, qp_state::connecting)) {
-    return fail(expected == qp_state::error ? errc::wrong_state : errc::already_connected);
-  }
-  connecting_ = attempt;
+  set_attempt(attempt);
   open_tcp(attempt);
   return {};
 }
@@ -394,14 +436,14 @@ void queue_pair_state::tcp_open(const std::shared_ptr<connecting>& attempt, std:
                                 std::unique_ptr<tcp_glue::transport> transport) {
   if (ec) {
     connection_event event{.kind = event_kind::unreachable, .reason = ec, .remote = attempt->peer};
-    give_up_connecting();
+    set_attempt(nullptr);
     phase_.store(qp_state::idle);
     tell(std::move(event));
     return;
   }
   rdmap::stream_options options = stream_options_for(attempt->options, attempt->options.mpa_revision);
   options.startup.peer_to_peer = attempt->options.peer_to_peer;
-  auto c = std::make_shared<connection>(attempt->home, std::move(transport), options);
+  const auto c = connection::make(attempt->home, std::move(transport), options);
   take_over(c);
   const timestamp now = domain::now();
   c->stream().initiate(attempt->private_data, now);
@@ -419,49 +461,70 @@ void queue_pair_state::take_over(std::shared_ptr<connection> c) {
   set_current(std::move(c));
 }
 
-result<> queue_pair_state::accept(const std::shared_ptr<connection>& c, const accept_options& options) {
-  const domain::turn here(c->home());
-  rdmap::stream& stream = c->stream();
-  if (stream.state() != rdmap::stream_state::deciding) return fail(errc::no_such_request);
-  const bool enhanced = stream.peer_frame().header.enhanced;
+result<> queue_pair_state::check_answer(connection& c, const accept_options& options) {
+  if (c.closed() || c.stream().state() != rdmap::stream_state::deciding) return fail(errc::no_such_request);
+  const bool enhanced = c.stream().peer_frame().header.enhanced;
   if (options.private_data.size() > (enhanced ? mpa::max_enhanced_ulp_data : mpa::max_private_data)) {
     return fail(errc::invalid_private_data);
   }
-  const mpa::startup_options& own = stream.options().startup;
-  const std::uint16_t ird = options.ird.value_or(own.ird);
-  const std::uint16_t ord = options.ord.value_or(own.ord);
-  if (ird > max_read_depth || ord > max_read_depth) return fail(errc::invalid_read_depth);
+  if (options.ird.value_or(0) > max_read_depth || options.ord.value_or(0) > max_read_depth) {
+    return fail(errc::invalid_read_depth);
+  }
+  return {};
+}
+
+result<> queue_pair_state::accept(const context_state& where, const std::shared_ptr<connection>& c,
+                                  const accept_options& options) {
+  if (&where != pd_->context.get()) return fail(errc::wrong_context);
+  const std::lock_guard lock(control_mutex_);
+  {
+    const domain::turn here(c->home());
+    IWARP_CHECK(check_answer(*c, options));
+  }
   qp_state expected = qp_state::idle;
   if (!phase_.compare_exchange_strong(expected, qp_state::connecting)) {
     return fail(expected == qp_state::error ? errc::wrong_state : errc::already_connected);
   }
+  [[maybe_unused]] const auto left = leave_connection();
+  assert(left);  // idle: it has ended
+  const domain::turn here(c->home());
+  if (auto still = check_answer(*c, options); !still) {  // the peer went away meanwhile
+    phase_.store(qp_state::idle);
+    return still;
+  }
   if (c->listener != nullptr) c->listener->let_go(*c);
   take_over(c);
+  rdmap::stream& stream = c->stream();
+  const mpa::startup_options& own = stream.options().startup;
   const timestamp now = domain::now();
-  stream.accept(options.private_data, ird, ord, now);
+  stream.accept(options.private_data, options.ird.value_or(own.ird), options.ord.value_or(own.ord), now);
   c->service(now);
   return {};
 }
 
-void queue_pair_state::give_up_connecting() noexcept {
-  if (connecting_ == nullptr) return;
-  connecting_->owner = nullptr;
-  connecting_->attempt.cancel();
-  connecting_.reset();
+// Under the lock of the attempt's domain. True when there was one.
+bool queue_pair_state::give_up_connecting() noexcept {
+  const auto under_way = attempt();
+  if (under_way == nullptr) return false;
+  under_way->owner = nullptr;
+  under_way->attempt.cancel();
+  set_attempt(nullptr);
+  return true;
 }
 
 // A peer that knows revision 1 alone closes, or answers unenhanced; it may be asked once more (RFC 6581 s10).
 bool queue_pair_state::fall_back() noexcept {
-  if (connecting_ == nullptr) return false;
-  connect_options& options = connecting_->options;
+  const auto under_way = attempt();
+  if (under_way == nullptr) return false;
+  connect_options& options = under_way->options;
   if (options.mpa_revision != 2 || !options.fall_back_to_revision_1 || options.peer_to_peer) return false;
-  const rdmap::stream& stream = connection_->stream();
+  rdmap::stream& stream = connection_->stream();
   const bool unanswered = stream.error() == mpa::errc::tcp_lost && !stream.peer_frame_begun();
   if (!unanswered && stream.error() != mpa::errc::not_enhanced) return false;
   options.mpa_revision = 1;
-  const std::shared_ptr<connecting> attempt = connecting_;
+  let_linger(stream);
   set_current(nullptr);
-  open_tcp(attempt);
+  open_tcp(under_way);
   return true;
 }
 
@@ -472,14 +535,14 @@ void queue_pair_state::stream_event(rdmap::stream_event event) noexcept {
       return;  // the listener's
     case rdmap::stream_event::established:
       phase_.store(qp_state::rts);
-      connecting_.reset();
+      set_attempt(nullptr);
       tell(make_event(event_kind::established));
       return;
     case rdmap::stream_event::failed: {
       if (fall_back()) return;
       const bool rejected = stream.error() == mpa::errc::rejected || stream.error() == mpa::errc::markers_refused;
       connection_event made = make_event(rejected ? event_kind::rejected : event_kind::connect_error);
-      connecting_.reset();
+      set_attempt(nullptr);
       if (phase_.load() == qp_state::connecting) phase_.store(qp_state::idle);
       tell(std::move(made));
       return;
@@ -518,13 +581,13 @@ connection_event queue_pair_state::make_event(event_kind kind) noexcept {
     }
     event.crc = kind == event_kind::established && stream.agreement().crc;
   }
-  if (auto local = connection_->transport().local_endpoint()) event.local = *local;
-  if (auto remote = connection_->transport().remote_endpoint()) event.remote = *remote;
-  if (connecting_ != nullptr) event.remote = connecting_->peer;
+  event.local = connection_->local();
+  event.remote = connection_->remote();
   return event;
 }
 
 void queue_pair_state::tell(connection_event event) noexcept {
+  if (destroying_.load(std::memory_order_relaxed)) return;
   event.user_data = options_.user_data;
   event.qp_number = number_;
   if (event.reason) {
@@ -544,6 +607,7 @@ void queue_pair_state::tell(connection_event event) noexcept {
 // Ending --------------------------------------------------------------------------------------------------------------
 
 result<> queue_pair_state::disconnect() {
+  const std::lock_guard lock(control_mutex_);
   const auto c = current();
   if (c == nullptr) return fail(errc::not_connected);
   const domain::turn here(c->home());
@@ -568,66 +632,73 @@ result<> queue_pair_state::disconnect() {
 }
 
 void queue_pair_state::abort() noexcept {
-  const auto attempt =
-      connecting_;  // set and reset by the same callers that may not run beside this one, or the domain
-  if (attempt != nullptr) {
-    const domain::turn here(*attempt->home);
-    give_up_connecting();
+  const std::lock_guard lock(control_mutex_);
+  bool tcp_was_opening = false;
+  endpoint peer;
+  if (const auto under_way = attempt(); under_way != nullptr) {
+    const domain::turn here(*under_way->home);
+    peer = under_way->peer;
+    tcp_was_opening = give_up_connecting() && current() == nullptr;
   }
   const auto c = current();
   if (c == nullptr) {
-    phase_.store(qp_state::error);
-    const std::lock_guard lock(post_mutex_);
-    flush_unserved();
+    {
+      const std::lock_guard posting(post_mutex_);
+      phase_.store(qp_state::error);
+      flush_unserved();
+    }
+    // The one event that connect() promised. With a connection its stream tells.
+    if (tcp_was_opening) {
+      tell({.kind = event_kind::connect_error,
+            .reason = std::make_error_code(std::errc::connection_aborted),
+            .remote = peer});
+    }
     return;
   }
   const domain::turn here(c->home());
   phase_.store(qp_state::error);
   const timestamp now = domain::now();
-  c->stream().submit(posted_.load(), now);
+  submitted_ = posted_.load();
+  c->stream().submit(submitted_, now);
   c->stream().abort(now);
   flush_receives();
   if (!c->closed()) c->service(now);
 }
 
 result<> queue_pair_state::reset() {
+  const std::lock_guard lock(control_mutex_);
   const qp_state phase = phase_.load();
   if (phase != qp_state::error && phase != qp_state::idle) return fail(errc::wrong_state);
-  if (const auto c = current(); c != nullptr) {
-    const domain::turn here(c->home());
-    submitted_ = posted_.load();
-    c->stream().submit(submitted_, domain::now());
-    if (!c->closed() && c->stream().needs_consumer()) return fail(errc::wrong_state);
-    let_linger(c->stream());
-    set_current(nullptr);
-  }
-  const std::lock_guard lock(post_mutex_);
-  first_unserved_ = flushed_unserved_ = posted_private_;
+  IWARP_CHECK(leave_connection());
+  const std::lock_guard posting(post_mutex_);
+  if (phase == qp_state::error) flush_unserved();  // what was posted since in error
   phase_.store(qp_state::idle);
   return {};
 }
 
 void queue_pair_state::destroy() noexcept {
-  receives_->forget(*this);
-  if (const auto attempt = connecting_; attempt != nullptr) {
-    const domain::turn here(*attempt->home);
+  const std::lock_guard lock(control_mutex_);
+  destroying_.store(true);
+  if (const auto under_way = attempt(); under_way != nullptr) {
+    const domain::turn here(*under_way->home);
     give_up_connecting();
   }
   if (const auto c = current(); c != nullptr) {
-    domain& home = c->home();
-    {
-      const domain::turn here(home);  // its leave() runs what this queue pair still has published
-      if (c->stream().needs_consumer()) {
-        c->stream().submit(posted_.load(), domain::now());
-        c->stream().abort(domain::now());
-        if (!c->closed()) c->service(domain::now());
-      }
+    const domain::turn here(c->home());
+    const timestamp now = domain::now();
+    rdmap::stream& stream = c->stream();
+    if (stream.needs_consumer()) {
+      stream.submit(posted_.load(), now);
+      stream.abort(now);
+      if (!c->closed()) c->service(now);
     }
-    const domain::turn here(home);
-    receives_->forget(*this);
-    let_linger(c->stream());
+    let_linger(stream);
     set_current(nullptr);
   }
+  receives_->forget(*this);  // nobody publishes it from here on
+  // It may still stand in the list of a domain whose lock's holder has not come to it: each empties its list on
+  // leaving.
+  for (const auto& d : pd_->context->domains()) const domain::turn here(*d);
   send_cq_->purge(*this);
   receive_cq_->purge(*this);
 }

@@ -1,7 +1,7 @@
 // Internal to verbs.
 // The state behind a queue pair: its rings, and the stream's view of them (rdmap::consumer).
-// Threading: posting under post_mutex_; consumer calls and service() under the domain's lock; the rest as said.
-// Time: none.  I/O: none of its own.
+// Threading: posting under post_mutex_; connecting and ending under control_mutex_; consumer calls, service() and
+// events under the domain's lock. Lock order: control_mutex_, post_mutex_, domain. Time: none.  I/O: none of its own.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,8 @@ class queue_pair_state final : public rdmap::consumer {
   result<> post_send(std::span<const send_request> requests, std::size_t& posted);
   result<> post_receive(std::span<const receive_request> requests, std::size_t& posted);
   result<> connect(const endpoint& peer, const connect_options& options);
-  result<> accept(const std::shared_ptr<connection>& c, const accept_options& options);
+  /// `where`: the context of the listener.
+  result<> accept(const context_state& where, const std::shared_ptr<connection>& c, const accept_options& options);
   result<> disconnect();
   void abort() noexcept;
   result<> reset();
@@ -58,7 +59,7 @@ class queue_pair_state final : public rdmap::consumer {
   /// Gives the stream what was posted; called by `here`, the domain whose lock is held.
   void service(domain& here) noexcept;
   /// A completion was lost since the last call: the queue pair must end.
-  bool take_overflow() noexcept { return std::exchange(overflow_, false); }
+  bool take_overflow() noexcept { return overflow_.load(std::memory_order_relaxed) && overflow_.exchange(false); }
   void stream_event(rdmap::stream_event event) noexcept;
 
   /// Under the completion queue's lock: completions with so many send requests behind them were polled.
@@ -74,6 +75,7 @@ class queue_pair_state final : public rdmap::consumer {
   rdmap::access_result access_remote(stag key, std::uint64_t offset, std::size_t size,
                                      rdmap::remote_right right) noexcept override;
   rdmap::access_result access_local(stag key, void* address, std::size_t size, bool write) noexcept override;
+  rdmap::access_result access_receive(stag key, void* address, std::size_t size) noexcept override;
   void release(void* pin) noexcept override { region_table::unpin(*static_cast<region*>(pin)); }
   rdmap::access_error invalidate_remote(stag key) noexcept override;
   rdmap::access_error invalidate_local(stag key) noexcept override;
@@ -93,14 +95,24 @@ class queue_pair_state final : public rdmap::consumer {
   };
 
   [[nodiscard]] std::shared_ptr<connection> current() const noexcept;
+  [[nodiscard]] std::shared_ptr<connecting> attempt() const noexcept;
+  void set_attempt(std::shared_ptr<connecting> attempt) noexcept;
+  /// Under the lock of the domain of the one it replaces, and of `c`.
   void set_current(std::shared_ptr<connection> c) noexcept;
+  /// A connection that has ended stays for questions until the next one: lets go of it. Wrong_state if it has not.
+  result<> leave_connection() noexcept;
   result<> post_one(const send_request& request) noexcept;
   static void open_tcp(const std::shared_ptr<connecting>& attempt);
   void tcp_open(const std::shared_ptr<connecting>& attempt, std::error_code ec,
                 std::unique_ptr<tcp_glue::transport> transport);
   void take_over(std::shared_ptr<connection> c);
   bool fall_back() noexcept;
-  void give_up_connecting() noexcept;
+  bool give_up_connecting() noexcept;
+  /// What the peer's Request allows of `options`.
+  static result<> check_answer(connection& c, const accept_options& options);
+  rdmap::access_result check_local(stag key, const protection_domain_state* pd, void* address, std::size_t size,
+                                   bool write) noexcept;
+  void revoke(region& r) noexcept;
   void flush_unserved() noexcept;
   void flush_receives() noexcept;
   void push(completion_queue_state& queue, const completion_entry& entry) noexcept;
@@ -118,21 +130,22 @@ class queue_pair_state final : public rdmap::consumer {
   region_table& regions_;
 
   std::atomic<qp_state> phase_{qp_state::idle};
-  mutable std::mutex connection_mutex_;  // leaf: guards the pointer below alone
+  std::mutex control_mutex_;
+  mutable std::mutex connection_mutex_;  // leaf: guards the two pointers below alone
   std::shared_ptr<connection> connection_;
-  std::atomic<domain*> home_{nullptr};  // of connection_, for posting
   std::shared_ptr<connecting> connecting_;
+  std::atomic<domain*> home_{nullptr};   // of connection_, for posting
+  std::atomic<bool> destroying_{false};  // nobody is told any more
 
-  std::mutex post_mutex_;  // before the domain's lock is tried, never held across
+  std::mutex post_mutex_;
   rdmap::send_ring ring_;
   std::uint64_t posted_private_ = 0;          // under post_mutex_
   std::atomic<std::uint64_t> posted_{0};      // published
   std::atomic<std::uint64_t> send_freed_{0};  // slots given back
   std::uint32_t unsignaled_run_ = 0;          // completed without a completion since the last one
-  std::uint64_t first_unserved_ = 0;          // under post_mutex_: requests posted in error without a connection
-  std::uint64_t flushed_unserved_ = 0;
-  std::uint64_t submitted_ = 0;  // given to the stream; under the domain's lock
-  bool overflow_ = false;
+  std::uint64_t flushed_unserved_ = 0;        // under post_mutex_: without a connection all below have been completed
+  std::uint64_t submitted_ = 0;               // given to the stream; under the domain's lock
+  std::atomic<bool> overflow_{false};
 };
 
 }  // namespace iwarp::verbs::detail

@@ -33,7 +33,7 @@ result<> receive_queue::post_one(const receive_request& request) noexcept {
 
 result<> receive_queue::post(std::span<const receive_request> requests, std::size_t& posted) {
   posted = 0;
-  std::array<domain*, 64> woken{};
+  std::array<domain*, max_domains> woken{};
   std::size_t domains = 0;
   result<> outcome;
   {
@@ -45,13 +45,12 @@ result<> receive_queue::post(std::span<const receive_request> requests, std::siz
     }
     // Work is published while the waiters cannot go away, and run once the lock is released.
     if (posted != 0) {
-      while (!waiters_.empty() && domains < woken.size()) {
+      while (!waiters_.empty()) {
         domain* const d = waiters_.back()->publish_receive();
         waiters_.pop_back();
-        if (d != nullptr && std::find(woken.begin(), woken.begin() + static_cast<std::ptrdiff_t>(domains), d) ==
-                                woken.begin() + static_cast<std::ptrdiff_t>(domains)) {
-          woken[domains++] = d;
-        }
+        const auto known = std::span(woken).first(domains);
+        if (d == nullptr || std::find(known.begin(), known.end(), d) != known.end()) continue;
+        woken[domains++] = d;  // a context has no more domains than fit
       }
     }
   }
@@ -98,8 +97,16 @@ void receive_queue::set_limit_channel(const std::optional<event_channel>& channe
 }
 
 void receive_queue::arm_limit(std::uint32_t limit) noexcept {
-  const std::lock_guard lock(mutex_);
-  limit_ = limit;
+  std::optional<event_channel> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    limit_ = limit;
+    if (count_ < limit_) {  // below it already: whoever arms it now must not wait for a take that may never come
+      limit_ = 0;
+      tell = channel_;
+    }
+  }
+  if (tell) tell->state()->push({.kind = event_kind::receive_limit, .user_data = user_data_});
 }
 
 std::uint32_t receive_queue::posted() const noexcept {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 #include <thread>
+#include <utility>
 
 #include "verbs/error.hpp"
 
@@ -56,14 +57,12 @@ void region_table::grow() {
   }
   current_.store(bigger.get());
   retired_.push_back(std::move(owned_));
-  retired_count_.store(retired_.size());
   owned_ = std::move(bigger);
 }
 
-void region_table::free_retired() noexcept {
+region_table::retired_tables region_table::take_retired() noexcept {
   const std::lock_guard lock(mutex_);
-  retired_.clear();
-  retired_count_.store(0);
+  return std::exchange(retired_, {});
 }
 
 result<region*> region_table::insert(mutable_bytes memory, access rights, const protection_domain_state* pd) {
@@ -125,6 +124,8 @@ result<stag> region_table::revalidate(region& r) {
   std::uint32_t fresh = (old & 0xFFFFFF00) | (random_word() & 0xFF);
   if (fresh == old) fresh = (old & 0xFFFFFF00) | ((old + 1) & 0xFF);
   r.key.store(fresh);
+  // Whoever found it under the old key has still to look whether it is valid: it must not become so under his eyes.
+  drain(r);
   r.valid.store(true);
   return stag{fresh};
 }

@@ -58,12 +58,7 @@ class region_table {
   static rdmap::access_result check_local(region& r, const protection_domain_state* pd, const void* address,
                                           std::size_t size, bool write) noexcept;
 
-  /// Tables that grew out of use are kept until nobody can be reading them: when `synchronize` (every domain's lock
-  /// taken and released since) was done. Returns true if there is something to free.
-  [[nodiscard]] bool has_retired() const noexcept { return retired_count_.load() != 0; }
-  void free_retired() noexcept;
-
- private:
+  /// Open addressing by the STag's index. Defined here so that retired tables can be destroyed.
   struct slot {
     std::atomic<std::uint32_t> index{0};  // 0: never used; removed_index: removed
     std::atomic<region*> where{nullptr};
@@ -73,6 +68,12 @@ class region_table {
     std::vector<slot> slots;
     std::size_t mask;
   };
+  using retired_tables = std::vector<std::unique_ptr<table>>;
+  /// Tables that grew out of use. Engines may still be reading them: they may be destroyed once every domain's lock was
+  /// taken and released after this call.
+  [[nodiscard]] retired_tables take_retired() noexcept;
+
+ private:
   static std::size_t hash(std::uint32_t index) noexcept { return (index * 0x9E3779B1u) >> 7; }
   slot* find_slot(table& t, std::uint32_t index) noexcept;
   void put(table& t, std::uint32_t index, region* r) noexcept;
@@ -81,8 +82,7 @@ class region_table {
   std::mutex mutex_;
   std::atomic<table*> current_;
   std::unique_ptr<table> owned_;
-  std::vector<std::unique_ptr<table>> retired_;
-  std::atomic<std::size_t> retired_count_{0};
+  retired_tables retired_;
   std::size_t used_ = 0;  // slots that are not 0, removed ones included
   std::size_t live_ = 0;
   std::deque<region> objects_;
