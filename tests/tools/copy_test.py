@@ -257,10 +257,13 @@ class Copy(ProgramTest):
                     lambda to: [COPY, "put", local, to + "/new", "--crc", crc], 20 * MIB, shorten(local),
                     from_server=False)
                 self.assertEqual(code, 1)
+                self.assertIn("local was shortened by somebody else", errors)
                 self.assertEqual(errors.count("\n"), 1, errors)
                 self.assertFalse(os.path.exists(os.path.join(self.served, "new")))
-        # The server has survived all four.
+        # The server has survived all four, and says why two failed.
         self.put(self.make("next", 1000))
+        self.server.stop()
+        self.assertEqual(self.server.stderr().count("was shortened by somebody else"), 2, self.server.stderr())
 
     def test_many_clients_at_once(self):
         paths = [self.make(f"file{i}", 3 * MIB + i) for i in range(6)]

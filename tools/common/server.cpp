@@ -43,7 +43,8 @@ void run_client(const serve_client& client, const verbs::context& where, const v
   } catch (const std::bad_alloc&) {
     complain(who + ": out of memory");
   } catch (const std::exception& problem) {
-    complain(who + ": " + problem.what());
+    const std::string text = problem.what();
+    complain(text.find(who) == std::string::npos ? who + ": " + text : text);
   }
 }
 

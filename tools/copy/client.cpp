@@ -93,7 +93,15 @@ class client {
     session_.connect(resolve_peer(command_.where), options, [this] { incoming_.post_all(); });
     const auto start = clock::now();
     ask();
-    move_windows();
+    try {
+      move_windows();
+    } catch (const interrupted&) {
+      throw;
+    } catch (const failure&) {
+      // A missing page that the kernel meets itself, inside sendmsg(2), ends the connection instead of raising SIGBUS.
+      if (put_ && shortened(file_.descriptor(), file_.size())) throw failure(shortened_text());
+      throw;
+    }
     const auto digest = conclude();
     const double seconds = std::chrono::duration<double>(clock::now() - start).count();
     session_.disconnect();
@@ -134,8 +142,7 @@ class client {
       // The server has work meanwhile.
       if (next < file_.size()) next += offer(next);
       hash_.add(window.memory.octets());
-      if (window.memory.damaged())
-        throw failure(fmt::format("{} was shortened by somebody else while it was copied", file_.path()));
+      if (window.memory.damaged()) throw failure(shortened_text());
       done += said.length;
       bar.show(done);
     }
@@ -167,6 +174,10 @@ class client {
       throw failure(subject_ + ": checksum mismatch: what arrived is not what was sent");
     if (!put_) file_.commit();
     return digest;
+  }
+
+  std::string shortened_text() const {
+    return fmt::format("{} was shortened by somebody else while it was copied", file_.path());
   }
 
   void check(status said) {

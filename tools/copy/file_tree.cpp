@@ -49,6 +49,11 @@ result<opened_file> open_regular(int folder, const std::string& name, bool follo
   return file;
 }
 
+bool shortened(int descriptor, std::uint64_t size) noexcept {
+  struct stat about = {};
+  return ::fstat(descriptor, &about) == 0 && static_cast<std::uint64_t>(about.st_size) < size;
+}
+
 status status_of(std::error_code error) noexcept {
   if (error == errc::not_a_regular_file) return status::not_regular;
   if (error == errc::bad_file_name) return status::bad_name;

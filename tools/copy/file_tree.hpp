@@ -56,6 +56,9 @@ struct opened_file {
 /// never waits on a pipe. Errors: errno, not_a_regular_file.
 result<opened_file> open_regular(int folder, const std::string& name, bool follow);
 
+/// True when the file is shorter than `size` now: a failure of a copy from it has its reason there.
+bool shortened(int descriptor, std::uint64_t size) noexcept;
+
 /// What the server tells its client about an error of the functions above.
 status status_of(std::error_code error) noexcept;
 

@@ -24,6 +24,7 @@ constexpr std::uint32_t chunk_size = 1u << 20;  // of one Read or Write: keeps t
 constexpr std::uint32_t max_chunks = static_cast<std::uint32_t>(window_size / chunk_size);
 constexpr auto patience = std::chrono::seconds(60);  // for the client's next message
 constexpr std::uint64_t last_chunk_id = 1;
+constexpr const char* shortened_text = "the file was shortened by somebody else while it was copied";
 
 /// One client: one file.
 class client_server {
@@ -45,8 +46,14 @@ class client_server {
     session_.accept(request);
     try {
       serve_request(next_message<copy::request>());
-    } catch (const peer_closed&) {
-      throw failure("the client went away in the middle of a copy");
+    } catch (const interrupted&) {
+      throw;
+    } catch (const failure& problem) {
+      // A missing page that the kernel meets itself, inside sendmsg(2), ends the connection instead of raising SIGBUS.
+      if (source_ && shortened(file_, size_)) throw failure(fmt::format("get \"{}\": {}", name_, shortened_text));
+      if (dynamic_cast<const peer_closed*>(&problem) != nullptr)
+        throw failure("the client went away in the middle of a copy");
+      throw;
     }
     // The client closes: its last word may still be on the way.
     for (;;) session_.next(patience);
@@ -115,8 +122,7 @@ class client_server {
     // While the stack moves this window, its predecessor is hashed.
     hash_previous();
     wait_chunks();
-    if (mapped.damaged())
-      return refusal{status::changed, "the file was shortened by somebody else while it was copied"};
+    if (mapped.damaged()) return refusal{status::changed, shortened_text};
     send(window_done{.status = status::ok, .offset = offered.offset, .length = offered.length});
     position_ += offered.length;
     previous_ = std::move(mapped);
@@ -160,7 +166,7 @@ class client_server {
   std::optional<refusal> conclude(const finish& word) {
     hash_previous();
     digest_ = hash_.finish();
-    if (damaged_) return refusal{status::changed, "the file was shortened by somebody else while it was copied"};
+    if (damaged_) return refusal{status::changed, shortened_text};
     if (word.size != size_) throw failure("the client ended with another size than it began with");
     if (put_) {
       if (word.digest != digest_) return refusal{status::checksum_mismatch, "checksum mismatch: the put is dropped"};
