@@ -136,7 +136,7 @@ void post(harness& h, reader& in) {
   request.fence = (in.octet() & 1) != 0;
   request.remote = {in.octet()};
   request.invalidate = (in.octet() & 3) == 0 ? stag{7} : region_key;
-  request.sge_count = request.op == rdmap::operation::read ? 1 : static_cast<std::uint16_t>(in.octet() % 4);
+  request.sge_count = static_cast<std::uint16_t>(request.op == rdmap::operation::read ? 1 : in.octet() % 4);
   for (std::uint16_t i = 0; i < request.sge_count; ++i) {
     const std::size_t at = std::size_t{in.octet()} * 8;
     const std::uint32_t length = std::uint32_t{in.octet()} * 8;
