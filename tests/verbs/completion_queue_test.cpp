@@ -119,8 +119,7 @@ TEST(VerbsCompletionQueue, NoWakeUpIsLost) {
         cq.arm();
         if (cq.poll({&out, 1}) == 1) return true;
         if (!readable(cq.descriptor(), 20s)) return false;
-        EXPECT_TRUE(cq.acknowledge());
-        EXPECT_FALSE(cq.acknowledge());
+        EXPECT_TRUE(cq.acknowledge());  // perhaps of a completion that an earlier poll has taken
       }
     };
     std::thread echo([&] {

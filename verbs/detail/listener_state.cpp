@@ -19,12 +19,12 @@ listener_state::listener_state(std::shared_ptr<event_channel_state> channel, con
 result<> listener_state::open(const endpoint& where) {
   const auto context = channel_->context();
   tcp_glue::listen_options how{.backlog = options_.backlog, .v6_only = options_.v6_only};
-  how.executor_for_next = [gate = gate_]() -> boost::asio::any_io_executor {
+  how.executor_for_next = [gate = gate_, first = boost::asio::any_io_executor(context->io().get_executor())] {
     const std::lock_guard lock(gate->mutex);
-    if (gate->owner == nullptr) return {};
+    if (gate->owner == nullptr) return first;  // closed meanwhile: the connection is dropped, but needs one until then
     listener_state& self = *gate->owner;
     self.next_home_ = self.channel_->context()->next_domain();
-    return self.next_home_->io().get_executor();
+    return boost::asio::any_io_executor(self.next_home_->io().get_executor());
   };
   gate_->owner = this;
   auto opened = tcp_glue::acceptor::open(context->io().get_executor(), where, how);
