@@ -34,8 +34,8 @@ namespace iwarp::verbs {
 /// - Elements are copied when the operation begins; the memory they name, which must be registered in the protection
 ///   domain, belongs to the operation until it completes.
 /// - A request that fails completes with its status (`error == status::remote_access`). One that the end of the
-///   connection overtook completes with the reason of that end: asio::error::eof when the peer disconnected,
-///   asio::error::operation_aborted after async_disconnect(), else the connection's error.
+///   connection overtook, or that is begun after it, completes with the reason of that end: asio::error::eof when the
+///   peer disconnected, asio::error::operation_aborted after async_disconnect(), else the connection's error.
 /// Errors are boost::system::error_code, as Asio's tokens want; async_error.hpp compares and converts them.
 class async_connection {
  public:
@@ -43,8 +43,7 @@ class async_connection {
 
   /// `io`: where handlers run and descriptors are waited for; its context must outlive the connection. With manual
   /// progress it may be the context's own io_context. Queue depths are those of `options`.
-  /// Errors: as queue_pair::create(), completion_queue::create(), event_channel::create(); invalid_depth also when both
-  /// depths together are above max_queue_depth.
+  /// Errors: as queue_pair::create(), completion_queue::create(), event_channel::create().
   static result<async_connection> create(const executor_type& io, const context& where, const protection_domain& pd,
                                          const queue_pair_options& options = {}) {
     IWARP_TRY(auto state, detail::async_connection_state::create(io, where, pd, options));
@@ -63,9 +62,9 @@ class async_connection {
 
   // Start-up and end -----------------------------------------------------------------------------------------------
 
-  /// Connects; handler void(error_code). Receives may be begun before. A connection that ended can connect again.
-  /// Errors: as queue_pair::connect(); why the connection did not come about, asio::error::connection_refused when the
-  /// peer's program said no (start_event() then has its private data).
+  /// Connects; handler void(error_code). Receives may be begun before, the first time; later on behind it. A connection
+  /// that ended can connect again. Errors: as queue_pair::connect(); why the connection did not come about,
+  /// asio::error::connection_refused when the peer's program said no (start_event() then has its private data).
   /// `options.private_data` is copied when the operation begins.
   template <class Token>
   auto async_connect(const endpoint& peer, const connect_options& options, Token&& token) {

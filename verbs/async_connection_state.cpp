@@ -26,7 +26,7 @@ result<std::shared_ptr<async_connection_state>> async_connection_state::create(c
   // Deep enough for every request to be complete at once: it cannot overflow. 64 bits, so that depths the queue pair
   // refuses do not wrap into ones it takes.
   const auto depth = options.max_send_requests + std::uint64_t{std::max(options.max_receive_requests, 1u)};
-  if (depth > max_queue_depth) return fail(errc::invalid_depth);
+  if (depth > 2 * max_queue_depth) return fail(errc::invalid_depth);
   IWARP_TRY(auto queue, completion_queue::create(where, static_cast<std::uint32_t>(depth)));
   IWARP_TRY(auto channel, event_channel::create(where));
   IWARP_TRY(auto pair, queue_pair::create(pd, queue, queue, channel, options));
@@ -102,6 +102,7 @@ void async_connection_state::wait_end(event_operation* operation) {
 void async_connection_state::send(completion_operation* operation, send_request request) {
   const std::lock_guard lock(mutex_);
   if (!open_) return refuse(operation, make_error_code(errc::not_connected));
+  if (const auto reason = ended()) return refuse_ended(operation, *reason);
   request.id = reinterpret_cast<std::uintptr_t>(operation);
   request.signaled = true;
   posted(operation, pair_.post_send(request));
@@ -110,7 +111,13 @@ void async_connection_state::send(completion_operation* operation, send_request 
 void async_connection_state::receive(completion_operation* operation, std::span<const sge> elements) {
   const std::lock_guard lock(mutex_);
   if (!open_) return refuse(operation, make_error_code(errc::not_connected));
+  if (const auto reason = ended()) return refuse_ended(operation, *reason);
   posted(operation, pair_.post_receive({.id = reinterpret_cast<std::uintptr_t>(operation), .elements = elements}));
+}
+
+void async_connection_state::refuse_ended(completion_operation* operation, const boost::system::error_code& reason) {
+  completion nothing;
+  operation->complete(reason, nothing);
 }
 
 void async_connection_state::posted(completion_operation* operation, const result<>& outcome) {
@@ -204,10 +211,16 @@ void async_connection_state::take_event(connection_event&& event) {
 void async_connection_state::end(const std::error_code& reason) {
   end_reason_ = reason;
   complete_all(ending_, to_asio(reason));
+  complete_all(flushed_, *ended());
+}
+
+/// What a transfer completes with that the end of the connection overtook, or that was begun after it.
+std::optional<boost::system::error_code> async_connection_state::ended() {
+  if (!end_reason_) take_events();
+  if (!end_reason_) return std::nullopt;
+  if (*end_reason_) return to_asio(*end_reason_);
   // After a graceful end: what the peer will never send is the end of the stream; what this side gave up is aborted.
-  const boost::system::error_code graceful =
-      disconnecting_ ? asio::error::operation_aborted : make_error_code(asio::error::eof);
-  complete_all(flushed_, reason ? to_asio(reason) : graceful);
+  return disconnecting_ ? asio::error::operation_aborted : make_error_code(asio::error::eof);
 }
 
 // The end

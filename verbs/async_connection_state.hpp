@@ -59,6 +59,8 @@ class async_connection_state : public std::enable_shared_from_this<async_connect
   void take_event(connection_event&& event);
   void complete(completion_operation& operation, completion& what);
   void end(const std::error_code& reason);
+  std::optional<boost::system::error_code> ended();
+  static void refuse_ended(completion_operation* operation, const boost::system::error_code& reason);
   void watch();
 
   boost::asio::any_io_executor io_;
