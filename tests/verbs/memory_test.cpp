@@ -129,7 +129,7 @@ TEST_P(VerbsRemoteAccess, IsAllowedOrRefusedToTheOctet) {
   node n;
   side s(n, {.qp = {.remote_read = c.qp_read, .remote_write = c.qp_write}});
   raw_listener listener;
-  ASSERT_TRUE(s.qp.connect(listener.local()));
+  ASSERT_TRUE(s.qp.connect(listener.local(), without_rtr()));
   raw_peer peer(listener.accept());
   ASSERT_TRUE(peer.accept());
   s.expect(event_kind::established);
@@ -505,11 +505,11 @@ TEST_P(VerbsRevokeQueued, QueuedOctetsLeaveTheMemoryFirst) {
   fill(m.bytes(), 5);
   std::optional<verbs::memory_region> region(*verbs::memory_region::create(n.pd, m.bytes(), everything));
   raw_listener listener;
-  ASSERT_TRUE(s.qp.connect(listener.local()));
+  ASSERT_TRUE(s.qp.connect(listener.local(), without_rtr()));
   raw_peer peer(listener.accept());
   ASSERT_TRUE(peer.accept());
   s.expect(event_kind::established);
-  ASSERT_TRUE(beside.qp.connect(listener.local()));
+  ASSERT_TRUE(beside.qp.connect(listener.local(), without_rtr()));
   raw_peer second(listener.accept());
   ASSERT_TRUE(second.accept());
   beside.expect(event_kind::established);
@@ -688,7 +688,7 @@ TEST(VerbsRevoke, TheOldKeyIsRefusedHoweverFastTheNewOneComes) {
   auto listening = *verbs::event_channel::create(owner.context);
   auto listener = *verbs::listener::create(listening, setup{}.loopback());
   raw_listener raw;
-  ASSERT_TRUE(control.qp.connect(raw.local()));
+  ASSERT_TRUE(control.qp.connect(raw.local(), without_rtr()));
   raw_peer idle(raw.accept());
   ASSERT_TRUE(idle.accept());
   control.expect(event_kind::established);

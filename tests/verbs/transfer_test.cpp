@@ -201,6 +201,21 @@ TEST_P(VerbsTransfer, SendQueueIsFullExactlyAtItsDepth) {
   EXPECT_EQ(client.ledger.outstanding(), 0u);
 }
 
+// MPA-105: by default the stack sends the RTR, so a responder need not wait for its peer's program to speak first.
+TEST_P(VerbsTransfer, TheResponderMaySendFirst) {
+  pair_options options{.how = GetParam()};
+  options.connect = {};
+  connected_pair pair(options);
+  pair.client.receive(1, 0, 100);
+  pair.server.send(2, 0, 100);
+  const auto got = pair.client.completion();
+  EXPECT_EQ(got.id, 1u);
+  EXPECT_EQ(got.status, verbs::status::success);
+  EXPECT_EQ(got.length, 100u);
+  EXPECT_EQ(pair.server.completion().id, 2u);
+  EXPECT_EQ(pair.client.ledger.outstanding(), 0u) << "the RTR completes nothing";
+}
+
 // Unsignaled requests fill the queue for good: nothing comes back for them.
 TEST_P(VerbsTransfer, UnsignaledRequestsAloneFillTheQueue) {
   pair_options options{.how = GetParam()};

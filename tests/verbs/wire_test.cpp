@@ -27,14 +27,14 @@ class VerbsWire : public testing::Test {
     EXPECT_TRUE(victim_->memory.intact());
   }
 
-  void connect(side& s, std::optional<raw_peer>& peer, const verbs::connect_options& options = {}) {
+  void connect(side& s, std::optional<raw_peer>& peer, const verbs::connect_options& options = without_rtr()) {
     ASSERT_TRUE(s.qp.connect(listener_.local(), options));
     peer.emplace(listener_.accept());
     ASSERT_TRUE(peer->accept());
     s.expect(event_kind::established);
   }
   /// A new victim with untouched memory.
-  void fresh(const verbs::connect_options& options = {}, const side_options& how = {.memory = 4096}) {
+  void fresh(const verbs::connect_options& options = without_rtr(), const side_options& how = {.memory = 4096}) {
     victim_.reset();
     victim_.emplace(node_, how);
     std::ranges::fill(victim_->memory.bytes(), std::byte{0x3C});
@@ -101,7 +101,7 @@ TEST_F(VerbsWire, EveryFlippedBitIsFoundBeforeAnythingIsPlaced) {
 TEST_F(VerbsWire, WithoutCrcTheFieldIsIgnored) {
   victim_.reset();
   victim_.emplace(node_, side_options{.memory = 4096});
-  verbs::connect_options options;
+  verbs::connect_options options = without_rtr();
   options.crc = false;
   ASSERT_TRUE(victim_->qp.connect(listener_.local(), options));
   peer_.emplace(listener_.accept());
@@ -316,7 +316,7 @@ TEST_F(VerbsWire, ReadResponsesThatDoNotMatch) {
 
 // E16, SEC-12, RDMAP-23: more Reads than the IRD agreed on end the connection with 1/2/02.
 TEST_F(VerbsWire, MoreReadsThanTheIrd) {
-  verbs::connect_options options;
+  verbs::connect_options options = without_rtr();
   options.ird = 2;
   constexpr std::uint32_t size = 16 << 20;  // more than TCP takes, so that none is answered whole meanwhile
   victim_.reset();

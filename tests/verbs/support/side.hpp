@@ -123,9 +123,16 @@ verbs::connection_event next_event(verbs::event_channel& channel, std::chrono::n
 /// Nothing is in the channel, nor comes while everything else is driven for a moment.
 [[nodiscard]] bool stays_quiet(verbs::event_channel& channel, std::chrono::nanoseconds for_how_long = 20ms);
 
+/// For tests that count or script FPDUs: the stack sends none by itself.
+inline verbs::connect_options without_rtr() {
+  verbs::connect_options options;
+  options.peer_to_peer = false;
+  return options;
+}
+
 struct pair_options {
   setup how = {};
-  verbs::connect_options connect = {};
+  verbs::connect_options connect = without_rtr();
   verbs::listen_options listen = {};
   verbs::accept_options accept = {};
   side_options client = {};
