@@ -162,7 +162,8 @@ void stream::startup_commit(const_bytes octets, timestamp now) noexcept {
   clear_timer(timer::startup);
   enter_full_operation(now);
   set_state(stream_state::open);
-  rtr_pending_ = agreement().rtr != mpa::rtr_kind::none;
+  rtr_pending_ = agreement().rtr;
+  if (rtr_pending_ == mpa::rtr_kind::none) set_timer(timer::rtr, options_.rtr_delay, now);
   raise(stream_event::established);
   // FPDUs may follow directly behind the Reply: some responders do not wait for ours.
   const const_bytes rest = octets.subspan(*used);
@@ -251,6 +252,7 @@ void stream::handle_deadline(timestamp now) noexcept {
   if (due(timer::startup)) {
     startup_failed(make_error_code(mpa::errc::startup_timeout), now);
   }
+  if (due(timer::rtr) && state_ == stream_state::open && fpdus_out_ == 0) rtr_pending_ = mpa::rtr_kind::write;
   if (due(timer::first_fpdu) && state_ == stream_state::wait_first_fpdu) {
     end_stream(make_error_code(mpa::errc::first_fpdu_timeout));
     finish(mpa::disposition::abort);

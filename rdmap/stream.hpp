@@ -37,6 +37,9 @@ struct stream_options {
   std::uint32_t max_receive_sge = 16;  ///< elements that a receive may have
   /// Largest ULPDU to send, octets; the TCP's MULPDU when smaller. For peers that parse no large FPDUs.
   std::uint32_t max_ulpdu = mpa::max_mulpdu;
+  /// Initiator without the peer-to-peer model: silence after which a zero-length Write goes out, so that a responder
+  /// that wants to send first need not wait for the ULP of this side. Zero: never.
+  duration rtr_delay = {};
   // Limits of time; zero means none. RFC 5044 s7.1.2 rule 10 asks for them and names no values.
   duration reply_timeout = std::chrono::seconds(10);
   duration request_timeout = std::chrono::seconds(5);
@@ -208,7 +211,7 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
     std::uint64_t index;
     wr_status status;
   };
-  enum class timer : std::uint8_t { startup, first_fpdu, fpdu, close, count };
+  enum class timer : std::uint8_t { startup, rtr, first_fpdu, fpdu, close, count };
   enum class message_source : std::uint8_t { none, request, response };
 
   // mpa::ulpdu_sink
@@ -349,7 +352,7 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   std::uint32_t response_sent_ = 0;
   std::size_t responses_framed_ = 0;  // of inbound_, the oldest ones whose response is framed and not yet taken
   std::uint32_t burst_ = 0;           // responses in a row while requests wait
-  bool rtr_pending_ = false;
+  mpa::rtr_kind rtr_pending_ = mpa::rtr_kind::none;
   bool terminate_pending_ = false;
   std::optional<terminate_message> terminate_out_;
   std::uint64_t fpdus_out_ = 0;

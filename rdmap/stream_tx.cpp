@@ -2,6 +2,7 @@
 // completes requests as TCP takes their octets.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "rdmap/stream.hpp"
 
@@ -116,8 +117,8 @@ bool stream::work_outstanding() const noexcept {
 
 void stream::frame_more(timestamp now) noexcept {
   if (state_ != stream_state::open && state_ != stream_state::closing && state_ != stream_state::terminating) return;
-  const bool wanted = terminate_pending_ || rtr_pending_ || source_ != message_source::none || next_ < work_end() ||
-                      responses_framed_ < inbound_.size;
+  const bool wanted = terminate_pending_ || rtr_pending_ != mpa::rtr_kind::none || source_ != message_source::none ||
+                      next_ < work_end() || responses_framed_ < inbound_.size;
   if (!wanted) return;
   if (batch_ == nullptr) batch_ = batches_.take();
   while (batch_->size() < batch_octets) {
@@ -127,7 +128,7 @@ void stream::frame_more(timestamp now) noexcept {
     }
     if (state_ == stream_state::terminating || wants_ == mpa::disposition::abort) return;
     if (source_ == message_source::none) {
-      if (rtr_pending_) {
+      if (rtr_pending_ != mpa::rtr_kind::none) {
         frame_rtr();
         continue;
       }
@@ -364,10 +365,9 @@ void stream::release_pins() noexcept {
 // The initiator's ready-to-receive message: zero length, of the agreed kind, before anything else (RFC 6581 s9.2). It
 // uses up the sequence number of its queue and completes nothing. The STag is 1: hardware refuses 0 (field fault B110).
 void stream::frame_rtr() noexcept {
-  rtr_pending_ = false;
   constexpr stag rtr_stag{1};
   gather_.clear();
-  switch (agreement().rtr) {
+  switch (std::exchange(rtr_pending_, mpa::rtr_kind::none)) {
     case mpa::rtr_kind::none:
       return;
     case mpa::rtr_kind::write:

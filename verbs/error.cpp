@@ -28,7 +28,7 @@ class category final : public std::error_category {
       case errc::invalid_read_depth:
         return "IRD or ORD above 16382";
       case errc::invalid_revision:
-        return "MPA revision must be 1 or 2";
+        return "MPA revision must be 1 or 2, and peer-to-peer needs 2";
       case errc::invalid_opcode:
         return "no such operation";
       case errc::invalid_key:

@@ -17,7 +17,7 @@ enum class errc {
   invalid_memory,        ///< the memory to register is not mapped, or not writable although local write is asked for
   invalid_private_data,  ///< private data above 512 octets (508 with MPA revision 2)
   invalid_read_depth,    ///< IRD or ORD above max_read_depth
-  invalid_revision,      ///< MPA revision other than 1 or 2
+  invalid_revision,      ///< MPA revision other than 1 or 2, or peer-to-peer with revision 1
   invalid_opcode,        ///< no such operation
   invalid_key,           ///< STag that does not belong to this protection domain
   queue_full,            ///< as many requests are outstanding as the queue was created for

@@ -71,10 +71,13 @@ struct connect_options : connection_options {
   const_bytes private_data = {};  ///< copied; 0..508 octets, 0..512 with mpa_revision 1
   std::uint8_t mpa_revision = 2;
   bool fall_back_to_revision_1 = true;  ///< once, when the peer turns out not to know revision 2
-  /// The stack sends a ready-to-receive message by itself, so that the responder may send first (RFC 6581 s9.2).
-  /// Without it a responder has to wait for the initiator's first message. Revision 1 knows no such thing.
-  bool peer_to_peer = true;
-  std::optional<endpoint> local = {};   ///< source address
+  /// Negotiates that the stack sends a ready-to-receive message at once, so that the responder may send first (RFC 6581
+  /// s9.2); revision 2 alone. Linux siw has been seen to bring its whole host down in this mode.
+  bool peer_to_peer = false;
+  /// A responder may not send before the initiator did (RFC 5044 s7.1.2). When this side has been silent for so long
+  /// the stack sends a zero-length Write, which shows nowhere but lets the responder go on; 0: never.
+  std::chrono::nanoseconds rtr_delay = std::chrono::milliseconds(20);
+  std::optional<endpoint> local = {};  ///< source address
   std::chrono::nanoseconds tcp_timeout = std::chrono::seconds(10);
 };
 

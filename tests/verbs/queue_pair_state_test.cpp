@@ -102,6 +102,13 @@ TEST(VerbsQueuePairArguments, OutOfRangeIsRefused) {
   c.mpa_revision = 3;
   EXPECT_EQ(refused(c), verbs::errc::invalid_revision);
   c = {};
+  c.mpa_revision = 1;
+  c.peer_to_peer = true;
+  EXPECT_EQ(refused(c), verbs::errc::invalid_revision);
+  c = {};
+  c.rtr_delay = -1ns;
+  EXPECT_EQ(refused(c), verbs::errc::invalid_argument);
+  c = {};
   c.ird = verbs::max_read_depth + 1;
   EXPECT_EQ(refused(c), verbs::errc::invalid_read_depth);
   c = {};

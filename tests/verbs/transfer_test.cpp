@@ -201,9 +201,9 @@ TEST_P(VerbsTransfer, SendQueueIsFullExactlyAtItsDepth) {
   EXPECT_EQ(client.ledger.outstanding(), 0u);
 }
 
-// MPA-105: by default the stack sends the RTR, so a responder need not wait for its peer's program to speak first.
+// MPA-68: a responder may not send first, but need not wait for its peer's program to speak: the stack does.
 TEST_P(VerbsTransfer, TheResponderMaySendFirst) {
-  pair_options options{.how = GetParam()};
+  pair_options options{.how = GetParam(), .open = false};
   options.connect = {};
   connected_pair pair(options);
   pair.client.receive(1, 0, 100);
@@ -213,7 +213,8 @@ TEST_P(VerbsTransfer, TheResponderMaySendFirst) {
   EXPECT_EQ(got.status, verbs::status::success);
   EXPECT_EQ(got.length, 100u);
   EXPECT_EQ(pair.server.completion().id, 2u);
-  EXPECT_EQ(pair.client.ledger.outstanding(), 0u) << "the RTR completes nothing";
+  EXPECT_EQ(pair.client.ledger.outstanding(), 0u) << "the Write of the stack completes nothing";
+  EXPECT_EQ(pair.server.qp.counters().fpdus_in, 1u);
 }
 
 // Unsignaled requests fill the queue for good: nothing comes back for them.

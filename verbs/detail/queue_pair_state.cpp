@@ -399,6 +399,8 @@ rdmap::stream_options queue_pair_state::stream_options_for(const connection_opti
 result<> queue_pair_state::connect(const endpoint& peer, const connect_options& options) {
   if (auto r = check(options); !r) return r;
   if (options.mpa_revision != 1 && options.mpa_revision != 2) return fail(errc::invalid_revision);
+  if (options.peer_to_peer && options.mpa_revision == 1) return fail(errc::invalid_revision);
+  if (options.rtr_delay.count() < 0) return fail(errc::invalid_argument);
   if (options.private_data.size() > (options.mpa_revision == 1 ? mpa::max_private_data : mpa::max_enhanced_ulp_data)) {
     return fail(errc::invalid_private_data);
   }
@@ -441,7 +443,8 @@ void queue_pair_state::tcp_open(const std::shared_ptr<connecting>& attempt, std:
     return;
   }
   rdmap::stream_options options = stream_options_for(attempt->options, attempt->options.mpa_revision);
-  options.startup.peer_to_peer = attempt->options.peer_to_peer && attempt->options.mpa_revision != 1;
+  options.startup.peer_to_peer = attempt->options.peer_to_peer;
+  options.rtr_delay = attempt->options.rtr_delay;
   const auto c = connection::make(attempt->home, std::move(transport), options);
   take_over(c);
   const timestamp now = domain::now();
@@ -516,7 +519,7 @@ bool queue_pair_state::fall_back() noexcept {
   const auto under_way = attempt();
   if (under_way == nullptr) return false;
   connect_options& options = under_way->options;
-  if (options.mpa_revision != 2 || !options.fall_back_to_revision_1) return false;
+  if (options.mpa_revision != 2 || !options.fall_back_to_revision_1 || options.peer_to_peer) return false;
   rdmap::stream& stream = connection_->stream();
   const bool unanswered = stream.error() == mpa::errc::tcp_lost && !stream.peer_frame_begun();
   if (!unanswered && stream.error() != mpa::errc::not_enhanced) return false;

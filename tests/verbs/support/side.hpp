@@ -126,7 +126,7 @@ verbs::connection_event next_event(verbs::event_channel& channel, std::chrono::n
 /// For tests that count or script FPDUs: the stack sends none by itself.
 inline verbs::connect_options without_rtr() {
   verbs::connect_options options;
-  options.peer_to_peer = false;
+  options.rtr_delay = {};
   return options;
 }
 
