@@ -12,7 +12,7 @@ namespace {
 
 // Octets framed at a time. Large enough that the system call is small beside the copy, small enough that a batch stays
 // in the cache between the CRC over it and the kernel's copy of it.
-constexpr std::size_t batch_octets = 512 * 1024;
+constexpr std::size_t batch_octets = 128 * 1024;
 // Read Responses answered in a row while the consumer's own requests wait, and the other way round one to that many:
 // neither side of the connection starves the other. Messages are never interleaved, since peers (siw) refuse that.
 constexpr std::uint32_t response_burst = 4;

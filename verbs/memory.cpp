@@ -71,7 +71,7 @@ bool memory_region::valid() const noexcept { return region_ != nullptr && region
 
 result<stag> memory_region::revalidate() {
   if (region_ == nullptr) return fail(errc::wrong_state);
-  IWARP_TRY(key_, pd_->context->regions().revalidate(*region_));
+  IWARP_TRY(key_, pd_->context->revalidate(*region_));
   return key_;
 }
 

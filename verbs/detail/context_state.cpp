@@ -1,10 +1,13 @@
 #include "verbs/detail/context_state.hpp"
 
+#include <optional>
+
 #include "verbs/detail/connection.hpp"
 
 namespace iwarp::verbs::detail {
 
-context_state::context_state(const context_options& options) : manual_(options.progress == progress_mode::manual) {
+context_state::context_state(const context_options& options)
+    : manual_(options.progress == progress_mode::manual), regions_(!manual_ && options.domains > 1) {
   for (unsigned i = 0; i < (manual_ ? 1 : options.domains); ++i) {
     domains_.push_back(std::make_shared<domain>(manual_ ? options.io : nullptr));
   }
@@ -13,6 +16,14 @@ context_state::context_state(const context_options& options) : manual_(options.p
 
 context_state::~context_state() {
   for (const auto& d : domains_) d->shutdown();
+}
+
+result<stag> context_state::revalidate(region& r) {
+  // An engine that has found the region under its old key has still to look whether it is valid. With several domains
+  // its pin is waited for, with one its lock.
+  std::optional<domain::turn> alone;
+  if (domains_.size() == 1) alone.emplace(*domains_.front());
+  return regions_.revalidate(r);
 }
 
 void context_state::remove_region(region& r) noexcept {

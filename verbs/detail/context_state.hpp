@@ -30,6 +30,8 @@ class context_state {
   std::uint32_t next_qp_number() noexcept {
     return next_qp_number_.fetch_add(1, std::memory_order_relaxed) % 0xFFFFFF + 1;
   }
+  /// Error: wrong_state while the region is valid.
+  result<stag> revalidate(region& r);
   /// The region leaves: no engine touches its memory when this returns.
   void remove_region(region& r) noexcept;
   /// Under the lock of `held`. `memory` was invalidated: octets of it that any connection has queued by reference are

@@ -224,7 +224,7 @@ rdmap::access_result queue_pair_state::access_remote(stag key, std::uint64_t off
   if (found && !(write ? options_.remote_write : options_.remote_read)) {
     found = {.error = rdmap::access_error::no_right};
   }
-  if (!found) region_table::unpin(*r);
+  if (!found) regions_.unpin(*r);
   return found;
 }
 
@@ -233,7 +233,7 @@ rdmap::access_result queue_pair_state::check_local(stag key, const protection_do
   region* const r = regions_.pin(key);
   if (r == nullptr) return {.error = rdmap::access_error::invalid_stag};
   rdmap::access_result found = region_table::check_local(*r, pd, address, size, write);
-  if (!found) region_table::unpin(*r);
+  if (!found) regions_.unpin(*r);
   return found;
 }
 
@@ -266,7 +266,7 @@ rdmap::access_error queue_pair_state::invalidate_remote(stag key) noexcept {
   } else {
     r->valid.store(false);
   }
-  region_table::unpin(*r);
+  regions_.unpin(*r);
   if (e == rdmap::access_error::none) revoke(*r);
   return e;
 }
@@ -277,7 +277,7 @@ rdmap::access_error queue_pair_state::invalidate_local(stag key) noexcept {
   if (r == nullptr) return rdmap::access_error::invalid_stag;
   const bool same = r->pd == pd_.get();
   if (same) r->valid.store(false);
-  region_table::unpin(*r);
+  regions_.unpin(*r);
   if (!same) return rdmap::access_error::not_associated;
   revoke(*r);
   return rdmap::access_error::none;

@@ -76,7 +76,7 @@ class queue_pair_state final : public rdmap::consumer {
                                      rdmap::remote_right right) noexcept override;
   rdmap::access_result access_local(stag key, void* address, std::size_t size, bool write) noexcept override;
   rdmap::access_result access_receive(stag key, void* address, std::size_t size) noexcept override;
-  void release(void* pin) noexcept override { region_table::unpin(*static_cast<region*>(pin)); }
+  void release(void* pin) noexcept override { regions_.unpin(*static_cast<region*>(pin)); }
   rdmap::access_error invalidate_remote(stag key) noexcept override;
   rdmap::access_error invalidate_local(stag key) noexcept override;
   rdmap::receive_slot* take_receive() noexcept override { return receives_->take(this); }

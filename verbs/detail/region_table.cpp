@@ -25,7 +25,10 @@ std::uint32_t random_word() noexcept {
 
 }  // namespace
 
-region_table::region_table() : owned_(std::make_unique<table>(first_size)) { current_.store(owned_.get()); }
+region_table::region_table(bool several_domains)
+    : several_domains_(several_domains), owned_(std::make_unique<table>(first_size)) {
+  current_.store(owned_.get());
+}
 
 region_table::slot* region_table::find_slot(table& t, std::uint32_t index) noexcept {
   for (std::size_t at = hash(index) & t.mask;; at = (at + 1) & t.mask) {
@@ -135,9 +138,9 @@ region* region_table::pin(stag key) noexcept {
   slot* s = find_slot(*current_.load(std::memory_order_acquire), key.index());
   if (s == nullptr) return nullptr;
   region* r = s->where.load(std::memory_order_acquire);
-  r->pins.fetch_add(1);
+  if (several_domains_) r->pins.fetch_add(1);
   if (r->key.load() == key.value) return r;  // else it was removed, or the 8-bit key is wrong
-  r->pins.fetch_sub(1);
+  unpin(*r);
   return nullptr;
 }
 

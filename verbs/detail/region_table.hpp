@@ -35,7 +35,9 @@ struct region {
 
 class region_table {
  public:
-  region_table();
+  /// `several_domains`: engines of more than one domain read it. Under one domain's lock alone nobody copies beside
+  /// anybody, so pins would count to no end: they cost a tenth of a short FPDU's time.
+  explicit region_table(bool several_domains);
 
   /// Registers; the STag's index and key are random. Errors: too_many; invalid_argument when the random source fails.
   result<region*> insert(mutable_bytes memory, access rights, const protection_domain_state* pd);
@@ -48,7 +50,9 @@ class region_table {
 
   /// The region of `key`, pinned, valid or not; null when there is none.
   [[nodiscard]] region* pin(stag key) noexcept;
-  static void unpin(region& r) noexcept { r.pins.fetch_sub(1); }
+  void unpin(region& r) const noexcept {
+    if (several_domains_) r.pins.fetch_sub(1);
+  }
   /// After valid was cleared: waits until nobody copies any more. A pin lasts no longer than one copy.
   static void drain(const region& r, std::uint32_t own_pins = 0) noexcept;
 
@@ -79,6 +83,7 @@ class region_table {
   void put(table& t, std::uint32_t index, region* r) noexcept;
   void grow();
 
+  const bool several_domains_;
   std::mutex mutex_;
   std::atomic<table*> current_;
   std::unique_ptr<table> owned_;
