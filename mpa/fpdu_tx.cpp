@@ -22,16 +22,16 @@ bool goes_by_copy(std::size_t piece, std::size_t copied_before) noexcept {
   return piece <= tx_batch::copy_limit && piece <= tx_batch::copy_total - copied_before;
 }
 
-/// Appends one FPDU piece by piece: keeps the CRC and, with markers on, puts each marker where it is due.
+/// Appends one FPDU with markers, piece by piece: keeps the CRC and puts each marker where it is due.
 class fpdu_writer {
  public:
-  fpdu_writer(tx_batch& batch, std::uint64_t position, bool crc, bool markers) noexcept
-      : batch_(batch), position_(position), crc_on_(crc), markers_(markers) {}
+  fpdu_writer(tx_batch& batch, std::uint64_t position, bool crc) noexcept
+      : batch_(batch), position_(position), crc_on_(crc) {}
 
   void length_field(std::size_t ulpdu_size) noexcept {
     // A marker between two FPDUs belongs to the one that follows, its CRC included, and has FPDUPTR 0 (RFC 5044 s4.3,
     // s4.4): so the FPDU begins behind it, its CRC before it.
-    if (markers_ && marker_due(position_)) put_marker(0);
+    if (marker_due(position_)) put_marker(0);
     start_ = position_;
     std::array<std::byte, length_field_size> field;
     store_be(std::span{field}, static_cast<std::uint16_t>(ulpdu_size));
@@ -48,7 +48,7 @@ class fpdu_writer {
 
   void crc_field() noexcept {
     // A marker between PAD and CRC belongs to the FPDU it follows and is covered by its CRC (RFC 5044 s4.4).
-    if (markers_ && marker_due(position_)) put_marker(distance());
+    if (marker_due(position_)) put_marker(distance());
     std::array<std::byte, crc_field_size> field;
     store_le(std::span{field}, crc_on_ ? crc_ : std::uint32_t{0});
     batch_.append_copy(field);
@@ -61,11 +61,8 @@ class fpdu_writer {
   template <class Append>
   void in_runs(const_bytes octets, Append append) noexcept {
     while (!octets.empty()) {
-      std::size_t size = octets.size();
-      if (markers_) {
-        if (marker_due(position_)) put_marker(distance());
-        size = std::min(size, marker_distance(position_));
-      }
+      if (marker_due(position_)) put_marker(distance());
+      const std::size_t size = std::min(octets.size(), marker_distance(position_));
       const const_bytes run = octets.first(size);
       append(run);
       cover(run);
@@ -93,7 +90,6 @@ class fpdu_writer {
   std::uint64_t start_ = 0;  // position of ULPDU_Length
   std::uint32_t crc_ = 0;
   bool crc_on_;
-  bool markers_;
 };
 
 }  // namespace
@@ -131,7 +127,30 @@ void fpdu_tx::frame(tx_batch& batch, const_bytes header, std::span<const const_b
     return;
   }
 
-  fpdu_writer writer(batch, position_, crc_, markers_);
+  if (!markers_) {  // three runs: length and header, payload as it lies, PAD and CRC
+    const mutable_bytes front = batch.append_space(length_field_size + header.size());
+    store_be(front.first<length_field_size>(), static_cast<std::uint16_t>(ulpdu_size));
+    put(front.data() + length_field_size, header);
+    std::uint32_t crc = crc_ ? crc32c(front) : 0;
+    std::size_t copied = 0;
+    for (const const_bytes piece : payload) {
+      if (goes_by_copy(piece.size(), copied)) {
+        batch.append_copy(piece);
+        copied += piece.size();
+      } else {
+        batch.append_reference(piece);
+      }
+      if (crc_) crc = crc32c(piece, crc);
+    }
+    const mutable_bytes back = batch.append_space(pad + crc_field_size);
+    put(back.data(), const_bytes{zeros}.first(pad));
+    if (crc_ && pad != 0) crc = crc32c(back.first(pad), crc);
+    store_le(back.last<crc_field_size>(), crc);
+    position_ += padded_size(ulpdu_size) + crc_field_size;
+    return;
+  }
+
+  fpdu_writer writer(batch, position_, crc_);
   writer.length_field(ulpdu_size);
   writer.copy(header);
   std::size_t copied = 0;

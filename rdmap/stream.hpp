@@ -270,7 +270,8 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
 
   // transmit side (stream_tx.cpp)
   void frame_more(timestamp now) noexcept;
-  void frame_segment(timestamp now) noexcept;
+  /// Frames the next segment: `size` octets of payload, `most` of ULPDU.
+  void frame_segment(std::uint32_t size, std::uint32_t most, timestamp now) noexcept;
   bool next_message(timestamp now) noexcept;
   bool next_request(timestamp now) noexcept;
   bool next_response(timestamp now) noexcept;

@@ -12,7 +12,7 @@ namespace {
 
 // Octets framed at a time. Large enough that the system call is small beside the copy, small enough that a batch stays
 // in the cache between the CRC over it and the kernel's copy of it.
-constexpr std::size_t batch_octets = 128 * 1024;
+constexpr std::size_t batch_octets = 512 * 1024;
 // Read Responses answered in a row while the consumer's own requests wait, and the other way round one to that many:
 // neither side of the connection starves the other. Messages are never interleaved, since peers (siw) refuse that.
 constexpr std::uint32_t response_burst = 4;
@@ -121,6 +121,8 @@ void stream::frame_more(timestamp now) noexcept {
                       next_ < work_end() || responses_framed_ < inbound_.size;
   if (!wanted) return;
   if (batch_ == nullptr) batch_ = batches_.take();
+  const std::uint32_t most = mulpdu();
+  const std::size_t pieces = std::max<std::size_t>(ring_->max_sge(), 1);
   while (batch_->size() < batch_octets) {
     if (terminate_pending_) {
       frame_terminate();
@@ -136,14 +138,12 @@ void stream::frame_more(timestamp now) noexcept {
       if (batch_ == nullptr) return;  // an error ended the stream
       continue;
     }
-    if (!batch_->has_room(mulpdu(), std::max<std::size_t>(ring_->max_sge(), 1))) {
-      const std::size_t size = ddp_tx_.header_size() + ddp_tx_.next_size(mulpdu());
-      if (!batch_->has_room(size, std::max<std::size_t>(ring_->max_sge(), 1))) {
-        assert(!batch_->empty());
-        return;
-      }
+    const std::uint32_t size = ddp_tx_.next_size(most);
+    if (!batch_->has_room(ddp_tx_.header_size() + size, pieces)) {
+      assert(!batch_->empty());
+      return;
     }
-    frame_segment(now);
+    frame_segment(size, most, now);
     if (batch_ == nullptr) return;  // an error ended the stream
   }
 }
@@ -280,8 +280,7 @@ void stream::source_failed(access_error why, timestamp now) noexcept {
   fail_stream(make_error_code(source_error(why)), now);
 }
 
-void stream::frame_segment(timestamp now) noexcept {
-  const std::uint32_t size = ddp_tx_.next_size(mulpdu());
+void stream::frame_segment(std::uint32_t size, std::uint32_t most, timestamp now) noexcept {
   gather_.clear();
   if (source_ == message_source::request) {
     if (!gather_request(size)) {
@@ -302,7 +301,7 @@ void stream::frame_segment(timestamp now) noexcept {
     pins_.push_back(source.pin);
     gather_.push_back(source.bytes);
   }
-  const ddp::segment segment = ddp_tx_.next(mulpdu());
+  const ddp::segment segment = ddp_tx_.next(most);
   fpdu_tx_.frame(*batch_, const_bytes{segment.header}.first(segment.header_size), gather_);
   release_pins();
   ++fpdus_out_;
