@@ -252,7 +252,7 @@ void stream::handle_deadline(timestamp now) noexcept {
   if (due(timer::startup)) {
     startup_failed(make_error_code(mpa::errc::startup_timeout), now);
   }
-  if (due(timer::rtr) && state_ == stream_state::open && fpdus_out_ == 0) rtr_pending_ = mpa::rtr_kind::write;
+  if (due(timer::rtr) && state_ == stream_state::open && !first_fpdu_seen_) rtr_pending_ = mpa::rtr_kind::write;
   if (due(timer::first_fpdu) && state_ == stream_state::wait_first_fpdu) {
     end_stream(make_error_code(mpa::errc::first_fpdu_timeout));
     finish(mpa::disposition::abort);

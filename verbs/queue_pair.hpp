@@ -74,8 +74,9 @@ struct connect_options : connection_options {
   /// Negotiates that the stack sends a ready-to-receive message at once, so that the responder may send first (RFC 6581
   /// s9.2); revision 2 alone. Linux siw has been seen to bring its whole host down in this mode.
   bool peer_to_peer = false;
-  /// A responder may not send before the initiator did (RFC 5044 s7.1.2). When this side has been silent for so long
-  /// the stack sends a zero-length Write, which shows nowhere but lets the responder go on; 0: never.
+  /// A responder may not send before the initiator did (RFC 5044 s7.1.2). When it has been silent for so long the stack
+  /// sends a zero-length Write, once, which shows nowhere but lets the responder go on; it also wakes a Linux siw that
+  /// overlooked what came right behind its Reply; 0: never.
   std::chrono::nanoseconds rtr_delay = std::chrono::milliseconds(20);
   std::optional<endpoint> local = {};  ///< source address
   std::chrono::nanoseconds tcp_timeout = std::chrono::seconds(10);

@@ -530,6 +530,32 @@ TEST(Timeouts, OfTheFrames) {
   }
 }
 
+// MPA-68, SIW-04: a responder that says nothing gets a zero-length Write, once: it may not speak first, or (siw) has not
+// noticed what it was sent. One that was heard gets none.
+TEST(Timeouts, OfTheRespondersSilence) {
+  const octets empty_write = segment(tagged{.stag = 1});
+  for (const bool says_something : {false, true}) {
+    for (const bool heard : {false, true}) {
+      rdmap::stream_options options;
+      options.rtr_delay = 20ms;
+      scripted_peer peer({.initiator = false}, options);
+      region& own = peer.side.user.add(64);
+      peer.start();
+      if (says_something) {
+        peer.side.send(own.element(0, 64));
+        EXPECT_EQ(peer.take().size(), 1u);
+      }
+      if (heard) peer.send(empty_write);
+      peer.pass(19ms);
+      EXPECT_TRUE(peer.take().empty());
+      peer.pass(1ms);
+      EXPECT_EQ(peer.take(), std::vector<octets>(heard ? 0 : 1, empty_write));
+      peer.pass(1h);
+      EXPECT_TRUE(peer.take().empty());
+    }
+  }
+}
+
 TEST(Timeouts, TheUlpMayDecideForEver) {
   scripted_peer peer;
   peer.begin();
