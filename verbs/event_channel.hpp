@@ -60,7 +60,8 @@ struct connection_event {
   std::uint16_t peer_ird = 0;                ///< Reads the peer can hold for us; meaningful with MPA revision 2
   std::uint16_t peer_ord = 0;                ///< Reads the peer wants to have outstanding
   std::uint8_t mpa_revision = 0;
-  bool crc = false;  ///< established: CRC32c is in force
+  bool crc = false;      ///< established: CRC32c is in force
+  bool markers = false;  ///< established: the peer inserts markers, as this side asked
   std::optional<rdmap::terminate_message> sent_terminate = {};
   std::optional<rdmap::terminate_message> received_terminate = {};
   endpoint local = {};

@@ -71,6 +71,9 @@ struct connect_options : connection_options {
   const_bytes private_data = {};  ///< copied; 0..508 octets, 0..512 with mpa_revision 1
   std::uint8_t mpa_revision = 2;
   bool fall_back_to_revision_1 = true;  ///< once, when the peer turns out not to know revision 2
+  /// With `markers`: tries once more without them when the peer rejects the Request without a word, as Linux siw does;
+  /// `markers` of the event established tells the outcome. Off: event rejected, reason mpa::errc::markers_refused.
+  bool fall_back_without_markers = false;
   /// Negotiates that the stack sends a ready-to-receive message at once, so that the responder may send first (RFC 6581
   /// s9.2); revision 2 alone. Linux siw has been seen to bring its whole host down in this mode.
   bool peer_to_peer = false;

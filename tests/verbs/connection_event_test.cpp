@@ -329,6 +329,53 @@ TEST(VerbsConnectPeers, RefusedMarkersAreNamed) {
   expect_failure(s, event_kind::rejected, mpa::errc::markers_refused, "markers");
 }
 
+// SIW-12: the same private data without markers, once, when the caller allows it; not after a rejection that says why.
+TEST(VerbsConnectPeers, FallsBackWithoutMarkersOnce) {
+  const octets words = pattern(20, 1);
+  enum class then { accepts, refuses };
+  for (const then second : {then::accepts, then::refuses}) {
+    SCOPED_TRACE(static_cast<int>(second));
+    node n;
+    side s(n, {.qp = {.user_data = 4711}});
+    raw_listener listener;
+    verbs::connect_options options;
+    options.markers = true;
+    options.fall_back_without_markers = true;
+    options.private_data = words;
+    ASSERT_TRUE(s.qp.connect(listener.local(), options));
+    raw_peer peer(listener.accept());
+    const auto request = peer.start_up_frame(mpa::frame_kind::request);
+    ASSERT_TRUE(request);
+    EXPECT_TRUE(request->header.markers);
+    peer.send_frame(mpa::reject_request({}, *request, {}));
+    raw_peer again(listener.accept());
+    const auto plain = again.start_up_frame(mpa::frame_kind::request);
+    ASSERT_TRUE(plain);
+    EXPECT_FALSE(plain->header.markers);
+    EXPECT_TRUE(std::ranges::equal(plain->private_data(), words));
+    if (second == then::accepts) {
+      again.send_frame(mpa::accept_request({}, *plain, {}).reply);
+      EXPECT_FALSE(s.expect(event_kind::established).markers);
+    } else {
+      again.send_frame(mpa::reject_request({}, *plain, {}));
+      expect_failure(s, event_kind::rejected, mpa::errc::rejected);
+    }
+    EXPECT_TRUE(stays_quiet(s.channel, 3ms));
+  }
+  node n;
+  side s(n, {.qp = {.user_data = 4711}});
+  raw_listener listener;
+  verbs::connect_options options;
+  options.markers = true;
+  options.fall_back_without_markers = true;
+  ASSERT_TRUE(s.qp.connect(listener.local(), options));
+  raw_peer peer(listener.accept());
+  const auto request = peer.start_up_frame(mpa::frame_kind::request);
+  ASSERT_TRUE(request);
+  peer.send_frame(mpa::reject_request({}, *request, words));
+  expect_failure(s, event_kind::rejected, mpa::errc::rejected);
+}
+
 // A peer that leaves during start-up, at every octet of its Reply, by FIN and by reset.
 TEST(VerbsConnectPeers, APeerThatLeavesDuringStartUp) {
   node n;

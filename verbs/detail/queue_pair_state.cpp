@@ -519,11 +519,16 @@ bool queue_pair_state::fall_back() noexcept {
   const auto under_way = attempt();
   if (under_way == nullptr) return false;
   connect_options& options = under_way->options;
-  if (options.mpa_revision != 2 || !options.fall_back_to_revision_1 || options.peer_to_peer) return false;
   rdmap::stream& stream = connection_->stream();
-  const bool unanswered = stream.error() == mpa::errc::tcp_lost && !stream.peer_frame_begun();
-  if (!unanswered && stream.error() != mpa::errc::not_enhanced) return false;
-  options.mpa_revision = 1;
+  if (options.markers && options.fall_back_without_markers && stream.error() == mpa::errc::markers_refused) {
+    options.markers = false;
+  } else if (options.mpa_revision == 2 && options.fall_back_to_revision_1 && !options.peer_to_peer) {
+    const bool unanswered = stream.error() == mpa::errc::tcp_lost && !stream.peer_frame_begun();
+    if (!unanswered && stream.error() != mpa::errc::not_enhanced) return false;
+    options.mpa_revision = 1;
+  } else {
+    return false;
+  }
   let_linger(stream);
   set_current(nullptr);
   open_tcp(under_way);
@@ -582,6 +587,7 @@ connection_event queue_pair_state::make_event(event_kind kind) noexcept {
       event.peer_ord = frame.enhanced->ord;
     }
     event.crc = kind == event_kind::established && stream.agreement().crc;
+    event.markers = kind == event_kind::established && stream.agreement().rx_markers;
   }
   event.local = connection_->local();
   event.remote = connection_->remote();
