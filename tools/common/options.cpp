@@ -52,11 +52,16 @@ void prepare(CLI::App& app, const std::string& examples) {
     command->set_help_flag("-h,--help", "Print this help and exit");
     command->get_formatter()->column_width(34);
   }
+  const std::string codes =
+      "\nExit codes: 0 success, 1 failure (one line on stderr says what and why), 2 wrong arguments.";
+  if (app.get_subcommands({}).empty()) {
+    app.footer("Examples:\n" + examples + codes);
+    return;
+  }
   app.footer(
       "ADDR is a host name, an IPv4 or an IPv6 address; with a port behind it an IPv6 address is in brackets:\n"
       "[::1]:7174. `" +
-      app.get_name() + " COMMAND --help` lists the options of a command.\n\nExamples:\n" + examples +
-      "\nExit codes: 0 success, 1 failure (one line on stderr says what and why), 2 wrong arguments.");
+      app.get_name() + " COMMAND --help` lists the options of a command.\n\nExamples:\n" + examples + codes);
 }
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
@@ -69,7 +74,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     complain(text + " (see " + app.get_name() + " --help)");
     return 2;
   }
-  if (app.get_subcommands().empty()) {
+  if (app.get_subcommands().empty() && !app.get_subcommands({}).empty()) {
     std::string names;
     for (const CLI::App* command : app.get_subcommands({})) names += (names.empty() ? "" : ", ") + command->get_name();
     complain(fmt::format("a command is missing: one of {} (see {} --help)", names, app.get_name()));
@@ -114,32 +119,6 @@ CLI::Option* add_address(CLI::App& app, const std::string& name, tcp_glue::host_
   return app.add_option_function<std::string>(name, take, help)
       ->type_name(name.starts_with("-") ? "ADDR[:PORT]" : "[:PORT]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-void connection_flags::add_to_client(CLI::App& app) {
-  add_on_off(app, "--crc", crc, "Ask for CRC32c; it is in force when either side asks. Default: on");
-  add_on_off(app, "--markers", markers, "Ask the peer to insert MPA markers (Linux siw refuses that). Default: off");
-  add_number(app, "--mpa-rev", revision, 1, 2, "MPA revision to begin with: 1 or 2. Default: 2");
-}
-
-void connection_flags::add_to_server(CLI::App& app) {
-  crc = false;
-  add_on_off(app, "--crc", crc, "on: CRC32c with every client; off: with those that ask for it. Default: off");
-  add_on_off(app, "--markers", markers, "Ask every client to insert MPA markers. Default: off");
-}
-
-void connection_flags::apply(verbs::connection_options& options) const {
-  options.crc = crc;
-  options.markers = markers;
-}
-void connection_flags::apply(verbs::connect_options& options) const {
-  apply(static_cast<verbs::connection_options&>(options));
-  options.mpa_revision = static_cast<std::uint8_t>(revision);
-}
-
-std::string describe(const verbs::connection_event& established, bool markers) {
-  return fmt::format("crc {}, markers {}, MPA rev {}", established.crc ? "on" : "off", markers ? "on" : "off",
-                     established.mpa_revision);
 }
 
 }  // namespace iwarp::tools

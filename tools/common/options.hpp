@@ -9,7 +9,6 @@
 #include <string>
 
 #include "tcp_glue/endpoint.hpp"
-#include "verbs/queue_pair.hpp"
 
 namespace iwarp::tools {
 
@@ -26,23 +25,5 @@ CLI::Option* add_on_off(CLI::App& app, const std::string& name, bool& target, co
 /// ADDR[:PORT].
 CLI::Option* add_address(CLI::App& app, const std::string& name, tcp_glue::host_port& target,
                          std::uint16_t default_port, const std::string& help);
-
-/// --crc, --markers and --mpa-rev.
-struct connection_flags {
-  bool crc = true;
-  bool markers = false;
-  std::uint64_t revision = 2;
-
-  /// For `connect`: what the client asks for.
-  void add_to_client(CLI::App& app);
-  /// For `serve`: what is demanded from every client; CRC is off by default, so that the client decides.
-  void add_to_server(CLI::App& app);
-
-  void apply(verbs::connection_options& options) const;
-  void apply(verbs::connect_options& options) const;
-};
-
-/// "crc on, markers off, MPA rev 2", as negotiated.
-std::string describe(const verbs::connection_event& established, bool markers);
 
 }  // namespace iwarp::tools

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tcp_glue/endpoint.hpp"
-#include "tools/common/options.hpp"
+#include "tools/common/connection_flags.hpp"
 #include "tools/common/server.hpp"
 #include "tools/perf/parameters.hpp"
 

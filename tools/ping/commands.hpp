@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "tcp_glue/endpoint.hpp"
-#include "tools/common/options.hpp"
+#include "tools/common/connection_flags.hpp"
 #include "tools/common/server.hpp"
 
 namespace iwarp::tools::ping {
