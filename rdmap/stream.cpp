@@ -226,7 +226,7 @@ void stream::handle_eof(timestamp now) noexcept {
   fin_waits_ = held_;  // what came before FIN is delivered before FIN (RFC 5044 s7.2)
   if (fin_waits_) return;
   if (fpdu_rx_.mid_fpdu()) {  // FIN inside an FPDU is a lost connection (RFC 5044 s7.2)
-    handle_lost(make_error_code(mpa::errc::tcp_lost), now);
+    handle_lost({}, now);
   } else if (work_outstanding() || ddp_rx_.in_message(send_queue) || tagged_open()) {
     fail_stream(make_error_code(errc::peer_closed_with_work), now);
   } else {
@@ -235,8 +235,9 @@ void stream::handle_eof(timestamp now) noexcept {
   }
 }
 
-void stream::handle_lost(std::error_code, timestamp) noexcept {
+void stream::handle_lost(std::error_code reason, timestamp) noexcept {
   if (state_ == stream_state::closed || state_ == stream_state::idle) return;
+  tcp_error_ = reason;
   // After a Terminate, or after both FINs, a reset changes nothing that has been reported.
   if (state_ != stream_state::terminating) end_stream(make_error_code(mpa::errc::tcp_lost));
   finish(mpa::disposition::abort);

@@ -148,6 +148,8 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   [[nodiscard]] const stream_options& options() const noexcept { return options_; }
   /// Why the stream ended; empty while it lives and after a graceful end. The first cause wins.
   [[nodiscard]] std::error_code error() const noexcept { return error_; }
+  /// What handle_lost() was told; empty when TCP was not lost, or ended by FIN.
+  [[nodiscard]] std::error_code tcp_error() const noexcept { return tcp_error_; }
   /// The peer's start-up frame; from stream_event::request, established or a rejection on.
   [[nodiscard]] const mpa::startup_frame& peer_frame() const noexcept { return startup_.peer_frame(); }
   [[nodiscard]] bool peer_frame_begun() const noexcept { return startup_.peer_frame_begun(); }
@@ -303,6 +305,7 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   std::uint8_t events_ = 0;  // raised and not polled, a bit each
   std::uint8_t raised_ = 0;
   std::error_code error_;
+  std::error_code tcp_error_;
   std::optional<guilty_request> guilty_;
   std::array<timestamp, static_cast<std::size_t>(timer::count)> deadlines_;
   std::uint32_t emss_ = 1460;

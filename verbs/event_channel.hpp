@@ -55,6 +55,7 @@ struct connection_event {
   std::uint64_t user_data = 0;  ///< of the queue pair, listener or shared receive queue
   std::uint32_t qp_number = 0;  ///< 0 for connect_request and receive_limit
   std::error_code reason = {};
+  std::error_code tcp_error = {};            ///< reason tcp_lost: what TCP said (errno), if anything
   std::string reason_text = {};              ///< the reason in words, with the Terminate's where there was one
   std::vector<std::byte> private_data = {};  ///< the peer's
   std::uint16_t peer_ird = 0;                ///< Reads the peer can hold for us; meaningful with MPA revision 2

@@ -615,7 +615,10 @@ TEST(VerbsConnectPeers, AResetIsALostConnection) {
   s.expect(event_kind::established);
   s.receive(1, 0, 10);
   peer.socket.reset();
-  EXPECT_EQ(s.expect(event_kind::disconnected).reason, mpa::errc::tcp_lost);
+  const auto lost = s.expect(event_kind::disconnected);
+  EXPECT_EQ(lost.reason, mpa::errc::tcp_lost);
+  EXPECT_EQ(lost.tcp_error, std::errc::connection_reset);
+  EXPECT_TRUE(lost.reason_text.ends_with(": " + lost.tcp_error.message())) << lost.reason_text;
   s.expect(1, verbs::status::flushed);
   EXPECT_EQ(s.qp.state(), qp_state::error);
   EXPECT_TRUE(stays_quiet(s.channel, 3ms));

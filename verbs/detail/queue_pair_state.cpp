@@ -514,7 +514,8 @@ bool queue_pair_state::give_up_connecting() noexcept {
   return true;
 }
 
-// A peer that knows revision 1 alone closes, or answers unenhanced; it may be asked once more (RFC 6581 s10).
+// What the peer did not like may be left out of another Request, once each: revision 2, when it closes or answers
+// unenhanced (RFC 6581 s10); markers, which Linux siw refuses.
 bool queue_pair_state::fall_back() noexcept {
   const auto under_way = attempt();
   if (under_way == nullptr) return false;
@@ -575,6 +576,7 @@ connection_event queue_pair_state::make_event(event_kind kind) noexcept {
   connection_event event{.kind = kind};
   rdmap::stream& stream = connection_->stream();
   event.reason = stream.error();
+  if (event.reason == mpa::errc::tcp_lost) event.tcp_error = stream.tcp_error();
   event.sent_terminate = stream.sent_terminate();
   event.received_terminate = stream.received_terminate();
   if (kind == event_kind::established || kind == event_kind::rejected) {
@@ -600,6 +602,7 @@ void queue_pair_state::tell(connection_event event) noexcept {
   event.qp_number = number_;
   if (event.reason) {
     event.reason_text = event.reason.message();
+    if (event.tcp_error) event.reason_text += ": " + event.tcp_error.message();
     const auto add = [&](const char* what, const std::optional<rdmap::terminate_message>& t) {
       if (!t) return;
       event.reason_text += std::string(" (Terminate ") + what + ": " + rdmap::describe(t->code);
