@@ -1,0 +1,69 @@
+// iwarp-dump: what iWARP peers said, read from a capture; whether they kept the rules.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/common/failure.hpp"
+#include "tools/common/options.hpp"
+#include "tools/dump/analyser.hpp"
+#include "tools/dump/capture_file.hpp"
+#include "tools/dump/json_writer.hpp"
+#include "tools/dump/link_layer.hpp"
+#include "tools/dump/text_writer.hpp"
+
+namespace {
+
+using namespace iwarp;
+using namespace iwarp::dump;
+
+int program(int argc, char** argv) {
+  CLI::App app("Decodes and checks the iWARP connections in a capture (pcap or pcapng, also compressed).",
+               "iwarp-dump");
+  std::string path;
+  std::string filter;
+  std::vector<std::uint16_t> ports;
+  bool json = false;
+  text_options text;
+  app.add_option("FILE", path, "The capture; - for standard input")->required();
+  app.add_flag("-v,--verbose", text.fpdus, "A line for every FPDU with all its fields");
+  app.add_flag("-x,--hex", text.hex, "The octets of every FPDU and start-up frame");
+  app.add_flag("--json", json, "One JSON object per line: mpa, fpdu, message, problem, summary");
+  app.add_option("--port", ports,
+                 "Only connections with this TCP port, taken to be iWARP whatever they look like. May be repeated")
+      ->type_name("N");
+  app.add_option("--filter", filter, "Only packets that this expression of pcap-filter(7) lets pass")->type_name("BPF");
+  tools::prepare(app,
+                 "  iwarp-dump capture.pcap                   a line for every message, then a summary\n"
+                 "  tcpdump -i eth0 -w - tcp | iwarp-dump -   as it happens\n"
+                 "  iwarp-dump --json capture.pcapng.zst      for programs\n");
+  if (const auto code = tools::parse(app, argc, argv)) return *code;
+
+  output_buffer buffer(STDOUT_FILENO);
+  buffer.at_once = path == "-" && isatty(STDOUT_FILENO) != 0;
+  json_writer as_json(buffer);
+  text_writer as_text(buffer, text);
+  event_sink& sink = json ? static_cast<event_sink&>(as_json) : as_text;
+
+  capture_file capture(path, filter);
+  if (!link_type_known(capture.link_type())) {
+    throw tools::failure(fmt::format("{}: link layer {} is not supported", path, link_type_name(capture.link_type())));
+  }
+  analyser analysis({.ports = {ports.begin(), ports.end()}, .limits = {}}, sink);
+  packet p;
+  while (capture.next(p)) analysis.add(p);
+  analysis.finish();
+  buffer.flush();
+  // What could be read was shown; that it is not all must not go unnoticed.
+  if (!capture.damage().empty()) throw tools::failure(capture.damage());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tools::run_program("iwarp-dump", [&] { return program(argc, argv); });
+}
