@@ -18,6 +18,7 @@ constexpr unsigned bits_crc = 32;
 constexpr unsigned bits_zero_crc = 24;  // CRC off and the field 0, as Linux siw has it
 constexpr unsigned bits_marker = 31;
 constexpr unsigned bits_continued = 40;
+constexpr unsigned bits_edge = 8;  // it ends where a TCP segment ends, as senders like to have it (RFC 5044 s5.1)
 constexpr int longest_chain = 64;
 
 enum class belief : std::uint8_t { no, open, yes };
@@ -116,6 +117,7 @@ judged follow(const_bytes octets, std::uint64_t offset, std::size_t at, const fr
     const auto now = fields_of(head, e->ulpdu_size);
     if (before && now && continues(*before, *now)) bits += bits_continued;
     before = now;
+    if (at + e->total == octets.size()) bits += bits_edge;
     if (bits >= enough && (marker_seen || !need_marker)) {
       j.what = belief::yes;
       return j;
