@@ -9,6 +9,8 @@ namespace {
 constexpr std::size_t held_overhead = 256;
 // An acknowledgement further ahead than any window is no acknowledgement of this connection.
 constexpr std::int64_t largest_window = std::int64_t{1} << 30;
+// So many segments may wait in vain before acknowledgement numbers are taken for made up.
+constexpr unsigned patience = 256;
 
 }  // namespace
 
@@ -123,9 +125,9 @@ bool connection::must_wait(const tcp_segment& s) noexcept {
   const side peer = other(side_of(s));
   tcp_half& h = half(peer);
   if (!h.begun() || h.ended()) return false;
+  if (in_vain_[index_of(peer)] > patience) return false;
   const std::int64_t ahead = h.beyond(s.acknowledged);
-  if (ahead <= 0 || ahead > largest_window) return false;
-  return h.next() + static_cast<std::uint64_t>(ahead) > waived_[index_of(peer)];
+  return ahead > 0 && ahead <= largest_window;
 }
 
 void connection::process(const tcp_segment& s, octet_consumer& out) {
@@ -170,10 +172,15 @@ void connection::give_up(octet_consumer& out) {
   const side peer = other(side_of(s));
   tcp_half& h = half(peer);
   // Octets of the peer wait behind the hole: it is one. Else the peer's octets may not have been captured at all, or
-  // the acknowledgement numbers may be made up: nothing waits for them, and a hole shows when octets behind it come.
-  if (!h.skip_hole(out)) {
-    const std::int64_t ahead = h.beyond(s.acknowledged);
-    if (ahead > 0) waived_[index_of(peer)] = h.next() + static_cast<std::uint64_t>(ahead);
+  // the acknowledgement numbers may be made up: the segment has waited long enough, and a hole shows when octets behind
+  // it come.
+  if (h.skip_hole(out)) {
+    in_vain_[index_of(peer)] = 0;
+  } else {
+    ++in_vain_[index_of(peer)];
+    if (held_.empty()) return;  // the consumer gave the connection up
+    const held_segment first = take_held(0);
+    process(first.segment, out);
   }
   release(out);
 }

@@ -81,7 +81,7 @@ class connection {
   endpoint server_;
   std::array<tcp_half, 2> halves_;
   std::array<bool, 2> syn_seen_{};
-  std::array<std::uint64_t, 2> waived_{};  // acknowledgements up to this offset wait for nothing
+  std::array<unsigned, 2> in_vain_{};  // segments that waited for octets of this side, none of which came
   std::array<std::uint64_t, 2> acknowledged_{};
   std::deque<held_segment> held_;
   std::size_t held_octets_ = 0;

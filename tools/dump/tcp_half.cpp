@@ -116,7 +116,7 @@ void tcp_half::compare(std::uint64_t offset, const_bytes octets, frame_ref frame
   if (history_.empty()) return;
   for (std::size_t i = 0; i != octets.size(); ++i) {
     const std::uint64_t at = offset + i;
-    if (at + history_size < next_ || at >= next_) continue;
+    if (at + history_size < next_ || at >= next_ || at < history_from_) continue;
     if (history_[static_cast<std::size_t>(at % history_size)] == octets[i]) continue;
     out.on_overlap(from_, at, octets.size() - i, frame);
     return;

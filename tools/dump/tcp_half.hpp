@@ -48,7 +48,9 @@ class tcp_half {
   [[nodiscard]] std::int64_t beyond(std::uint32_t acknowledged) const noexcept;
   /// From now on repeated octets are compared with what they repeat, as far as that is remembered.
   void remember() {
-    if (history_.empty()) history_.resize(history_size);
+    if (!history_.empty() || ended_) return;
+    history_.resize(history_size);
+    history_from_ = next_;
   }
 
   tcp_half(const tcp_half&) = delete;
@@ -80,6 +82,7 @@ class tcp_half {
   std::size_t waiting_octets_ = 0;
   std::optional<std::uint64_t> fin_at_;
   frame_ref fin_frame_;
+  std::uint64_t history_from_ = 0;
   std::vector<std::byte> history_;  // octet at offset o: [o % history_size]
 };
 
