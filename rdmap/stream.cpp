@@ -127,12 +127,16 @@ void stream::accept(const_bytes private_data, std::uint16_t ird, std::uint16_t o
   }
 }
 
-void stream::reject(const_bytes private_data, timestamp) noexcept {
+void stream::reject(const_bytes private_data, timestamp now) noexcept {
   if (state_ != stream_state::deciding) return;
   startup_.reject(private_data);
-  // RFC 5044 s7.1.2 rule 2 leaves TCP to the ULP; this ULP has no other use for it and closes (protocol.md B15).
   end_stream(make_error_code(mpa::errc::rejected));
-  finish(mpa::disposition::close);
+  // RFC 5044 s7.1.2 rule 2 leaves TCP to the ULP; this ULP has no other use for it, and lets the initiator close first.
+  // A FIN on the heels of the Reply would hide it from Linux siw, which reads only while its socket is in state
+  // ESTABLISHED (siw_cm.c, siw_cm_llp_data_ready): the private data would be lost.
+  set_state(stream_state::terminating);
+  deadlines_.fill(never);
+  set_timer(timer::close, options_.linger_timeout, now);
 }
 
 void stream::startup_commit(const_bytes octets, timestamp now) noexcept {
@@ -163,7 +167,7 @@ void stream::startup_commit(const_bytes octets, timestamp now) noexcept {
   enter_full_operation(now);
   set_state(stream_state::open);
   rtr_pending_ = agreement().rtr;
-  if (rtr_pending_ == mpa::rtr_kind::none) set_timer(timer::rtr, options_.rtr_delay, now);
+  set_timer(timer::rtr, options_.rtr_delay, now);
   raise(stream_event::established);
   // FPDUs may follow directly behind the Reply: some responders do not wait for ours.
   const const_bytes rest = octets.subspan(*used);

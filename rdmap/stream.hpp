@@ -37,9 +37,8 @@ struct stream_options {
   std::uint32_t max_receive_sge = 16;  ///< elements that a receive may have
   /// Largest ULPDU to send, octets; the TCP's MULPDU when smaller. For peers that parse no large FPDUs.
   std::uint32_t max_ulpdu = mpa::max_mulpdu;
-  /// Initiator without the peer-to-peer model: silence of the responder after which a zero-length Write goes out, once. A
-  /// responder that wants to send first need not wait for the ULP of this side; and one that overlooked the FPDU right
-  /// behind its Reply finds it then. Linux siw does: what arrives between its Reply and the change of its socket's
+  /// Initiator: silence of the responder after which a zero-length Write goes out, once. A responder that wants to send
+  /// first need not wait for the ULP of this side; and one that overlooked the FPDU right behind its Reply finds it then. Linux siw does: what arrives between its Reply and the change of its socket's
   /// callbacks (siw_cm.c, siw_accept) waits in the socket until more arrives. Zero: never.
   duration rtr_delay = {};
   // Limits of time; zero means none. RFC 5044 s7.1.2 rule 10 asks for them and names no values.
@@ -49,7 +48,7 @@ struct stream_options {
   duration first_fpdu_timeout = std::chrono::seconds(30);
   duration fpdu_timeout = std::chrono::seconds(30);   ///< an FPDU once begun must end
   duration close_timeout = std::chrono::seconds(5);   ///< graceful close, from the request to the peer's FIN
-  duration linger_timeout = std::chrono::seconds(1);  ///< after a Terminate, until the connection is closed
+  duration linger_timeout = std::chrono::seconds(1);  ///< after a Terminate or a rejection, until the peer closes
 };
 
 enum class stream_state : std::uint8_t {

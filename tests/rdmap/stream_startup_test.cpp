@@ -401,6 +401,24 @@ TEST(Rejection, CarriesItsPrivateData) {
   }
 }
 
+// SIW-05: siw overlooks a Reply that comes with a FIN, so the rejecting side lets the other close first, for a while.
+TEST(Rejection, TheInitiatorClosesFirst) {
+  for (const bool it_does : {true, false}) {
+    scripted_peer peer;
+    peer.begin();
+    peer.feed(peer.own_frame());
+    peer.side.engine.reject(pattern(3, 1), peer.side.now);
+    EXPECT_EQ(peer.side.poll(), (std::vector{stream_event::request, stream_event::failed}));
+    EXPECT_FALSE(peer.drain().empty());
+    peer.pass(999ms);
+    EXPECT_EQ(peer.side.engine.wants(), mpa::disposition::keep);
+    it_does ? peer.eof() : peer.pass(1ms);
+    EXPECT_EQ(peer.side.engine.wants(), mpa::disposition::close);
+    EXPECT_EQ(peer.side.poll(), std::vector{stream_event::closed});
+    EXPECT_EQ(peer.side.engine.next_deadline(), never);
+  }
+}
+
 TEST(Rejection, OfMarkersHasItsOwnError) {  // siw: SIW-12
   rdmap::stream_options options;
   options.startup.markers = true;
@@ -530,29 +548,36 @@ TEST(Timeouts, OfTheFrames) {
   }
 }
 
-// MPA-68, SIW-04: a responder that says nothing gets a zero-length Write, once: it may not speak first, or (siw) has not
-// noticed what it was sent. One that was heard gets none.
+// MPA-68, SIW-04: a responder that says nothing gets a zero-length Write, once: it may not speak first, or (siw) has
+// not noticed what it was sent. One that was heard gets none.
 TEST(Timeouts, OfTheRespondersSilence) {
   const octets empty_write = segment(tagged{.stag = 1});
-  for (const bool says_something : {false, true}) {
-    for (const bool heard : {false, true}) {
-      rdmap::stream_options options;
-      options.rtr_delay = 20ms;
-      scripted_peer peer({.initiator = false}, options);
-      region& own = peer.side.user.add(64);
-      peer.start();
-      if (says_something) {
-        peer.side.send(own.element(0, 64));
-        EXPECT_EQ(peer.take().size(), 1u);
-      }
-      if (heard) peer.send(empty_write);
-      peer.pass(19ms);
-      EXPECT_TRUE(peer.take().empty());
-      peer.pass(1ms);
-      EXPECT_EQ(peer.take(), std::vector<octets>(heard ? 0 : 1, empty_write));
-      peer.pass(1h);
-      EXPECT_TRUE(peer.take().empty());
+  for (const auto& [peer_to_peer, says_something, heard] : {std::tuple{false, false, false},
+                                                           {false, false, true},
+                                                           {false, true, false},
+                                                           {false, true, true},
+                                                           {true, false, false},
+                                                           {true, true, false},
+                                                           {true, false, true}}) {
+    rdmap::stream_options options;
+    options.rtr_delay = 20ms;
+    options.startup.peer_to_peer = peer_to_peer;
+    options.startup.rtr = {.write = true};
+    scripted_peer peer({.initiator = false, .peer_to_peer = peer_to_peer, .rtr = {.write = true}}, options);
+    region& own = peer.side.user.add(64);
+    peer.start();
+    EXPECT_EQ(peer.take().size(), peer_to_peer ? 1u : 0u);
+    if (says_something) {
+      peer.side.send(own.element(0, 64));
+      EXPECT_EQ(peer.take().size(), 1u);
     }
+    if (heard) peer.send(empty_write);
+    peer.pass(19ms);
+    EXPECT_TRUE(peer.take().empty());
+    peer.pass(1ms);
+    EXPECT_EQ(peer.take(), std::vector<octets>(heard ? 0 : 1, empty_write));
+    peer.pass(1h);
+    EXPECT_TRUE(peer.take().empty());
   }
 }
 
@@ -635,7 +660,10 @@ TEST(GivenUp, WithoutAConsumer) {
       std::ranges::copy(frame, engine.rx_window().begin());
       engine.rx_commit(frame.size(), {});
     }
-    if (how == 1) engine.reject(pattern(3, 1), {});
+    if (how == 1) {
+      engine.reject(pattern(3, 1), {});
+      engine.handle_eof({});
+    }
     if (how == 2) engine.abort({});
     if (how == 3) engine.handle_lost(std::make_error_code(std::errc::connection_reset), {});
     if (how > 0) {
