@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <pcap/pcap.h>
 
-#include <string_view>
+#include <optional>
+#include <utility>
 
 #include "tools/common/failure.hpp"
 #include "tools/dump/octet_source.hpp"
@@ -11,12 +12,11 @@
 namespace iwarp::dump {
 
 struct capture_file::state {
-  explicit state(const std::string& path) : source(path) {}
   ~state() {
     if (filtered) pcap_freecode(&filter);
     if (pcap) pcap_close(pcap);
   }
-  octet_source source;  // outlives pcap, which closes its stream
+  std::optional<octet_source> source;  // outlives pcap, which closes its stream
   pcap_t* pcap = nullptr;
   bpf_program filter{};
   bool filtered = false;
@@ -24,14 +24,24 @@ struct capture_file::state {
 };
 
 capture_file::capture_file(const std::string& path, const std::string& filter)
-    : state_(std::make_unique<state>(path)), path_(path == "-" ? "standard input" : path) {
+    : state_(std::make_unique<state>()), path_(path == "-" ? "standard input" : path) {
+  state_->source.emplace(path);
+  begin(state_->source->take(), filter);
+}
+
+capture_file::capture_file(std::FILE* stream, std::string name, const std::string& filter)
+    : state_(std::make_unique<state>()), path_(std::move(name)) {
+  begin(stream, filter);
+}
+
+void capture_file::begin(std::FILE* stream, const std::string& filter) {
   state& s = *state_;
   char reason[PCAP_ERRBUF_SIZE] = {};
-  std::FILE* stream = s.source.take();
   s.pcap = pcap_fopen_offline_with_tstamp_precision(stream, PCAP_TSTAMP_PRECISION_NANO, reason);
   if (!s.pcap) {
     std::fclose(stream);  // libpcap leaves it open when it fails
-    throw tools::failure(fmt::format("{}: {}", path_, s.source.damage().empty() ? reason : s.source.damage()));
+    const bool damaged = s.source && !s.source->damage().empty();
+    throw tools::failure(fmt::format("{}: {}", path_, damaged ? s.source->damage() : reason));
   }
   s.link_type = pcap_datalink(s.pcap);
   if (!filter.empty()) {
@@ -54,7 +64,7 @@ bool capture_file::next(packet& out) {
     const int got = pcap_next_ex(s.pcap, &header, &data);
     if (got != 1) {
       if (got == PCAP_ERROR) damage_ = fmt::format("{}: {}", path_, pcap_geterr(s.pcap));
-      if (!s.source.damage().empty()) damage_ = fmt::format("{}: {}", path_, s.source.damage());
+      if (s.source && !s.source->damage().empty()) damage_ = fmt::format("{}: {}", path_, s.source->damage());
       return false;
     }
     ++number_;

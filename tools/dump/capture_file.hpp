@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,8 @@ class capture_file {
   /// `path`: a file, or "-" for standard input. `filter`: a BPF expression, empty for none.
   /// Throws tools::failure: no such file, not a capture, a filter that does not compile.
   capture_file(const std::string& path, const std::string& filter);
+  /// From a stream that is closed along with this object. `name`: how to call it.
+  capture_file(std::FILE* stream, std::string name, const std::string& filter);
   ~capture_file();
 
   /// The next packet that passes the filter; false at the end. Frame numbers count those the filter drops, too.
@@ -38,6 +41,8 @@ class capture_file {
   capture_file& operator=(const capture_file&) = delete;
 
  private:
+  void begin(std::FILE* stream, const std::string& filter);
+
   struct state;
   std::unique_ptr<state> state_;
   std::string path_;

@@ -11,6 +11,7 @@
 #include "tools/common/options.hpp"
 #include "tools/dump/analyser.hpp"
 #include "tools/dump/capture_file.hpp"
+#include "tools/dump/extractor.hpp"
 #include "tools/dump/json_writer.hpp"
 #include "tools/dump/link_layer.hpp"
 #include "tools/dump/text_writer.hpp"
@@ -28,6 +29,7 @@ int program(int argc, char** argv) {
   std::vector<std::uint16_t> ports;
   bool json = false;
   text_options text;
+  std::string extract;
   app.add_option("FILE", path, "The capture; - for standard input")->required();
   app.add_flag("-v,--verbose", text.fpdus, "A line for every FPDU with all its fields");
   app.add_flag("-x,--hex", text.hex, "The octets of every FPDU and start-up frame");
@@ -36,6 +38,8 @@ int program(int argc, char** argv) {
                  "Only connections with this TCP port, taken to be iWARP whatever they look like. May be repeated")
       ->type_name("N");
   app.add_option("--filter", filter, "Only packets that this expression of pcap-filter(7) lets pass")->type_name("BPF");
+  app.add_option("--extract", extract, "Write the octets of every message to DIR/STREAM-MESSAGE-OPERATION.bin")
+      ->type_name("DIR");
   tools::prepare(app,
                  "  iwarp-dump capture.pcap                   a line for every message, then a summary\n"
                  "  tcpdump -i eth0 -w - tcp | iwarp-dump -   as it happens\n"
@@ -46,13 +50,15 @@ int program(int argc, char** argv) {
   buffer.at_once = path == "-" && isatty(STDOUT_FILENO) != 0;
   json_writer as_json(buffer);
   text_writer as_text(buffer, text);
-  event_sink& sink = json ? static_cast<event_sink&>(as_json) : as_text;
+  event_sink* sink = json ? static_cast<event_sink*>(&as_json) : &as_text;
+  std::optional<extractor> files;
+  if (!extract.empty()) sink = &files.emplace(extract, *sink);
 
   capture_file capture(path, filter);
   if (!link_type_known(capture.link_type())) {
     throw tools::failure(fmt::format("{}: link layer {} is not supported", path, link_type_name(capture.link_type())));
   }
-  analyser analysis({.ports = {ports.begin(), ports.end()}, .limits = {}}, sink);
+  analyser analysis({.ports = {ports.begin(), ports.end()}, .limits = {}}, *sink);
   packet p;
   while (capture.next(p)) analysis.add(p);
   analysis.finish();

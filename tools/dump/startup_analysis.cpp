@@ -40,7 +40,7 @@ key_place find_key(const_bytes octets) noexcept {
 
 std::size_t startup_size(const_bytes fixed) noexcept {
   const auto length = load_be<std::uint16_t>(fixed.subspan<18, 2>());
-  return mpa::startup_fixed_size + std::min<std::size_t>(length, mpa::max_private_data);
+  return mpa::startup_fixed_size + length;
 }
 
 startup_fields parse_startup(const_bytes octets) {

@@ -38,7 +38,7 @@ struct startup_fields {
   [[nodiscard]] bool enhanced_bit() const noexcept { return (flags & 0x10) != 0; }
 };
 
-/// Size of the frame by its fixed part, 20 octets at least; as PD_Length says, but never beyond the 512 allowed.
+/// Size of the frame by its fixed part, 20 octets: as PD_Length says, be that more than the 512 allowed.
 [[nodiscard]] std::size_t startup_size(const_bytes fixed) noexcept;
 /// `octets`: startup_size() octets.
 [[nodiscard]] startup_fields parse_startup(const_bytes octets);
