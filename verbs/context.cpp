@@ -3,6 +3,7 @@
 #include <openssl/rand.h>
 
 #include "verbs/detail/context_state.hpp"
+#include "verbs/detail/recording.hpp"
 #include "verbs/error.hpp"
 
 namespace iwarp::verbs {
@@ -12,7 +13,9 @@ result<context> context::create(const context_options& options) {
   if (manual != (options.io != nullptr)) return fail(errc::invalid_argument);
   if (options.domains == 0 || options.domains > detail::max_domains) return fail(errc::invalid_argument);
   if (RAND_status() != 1) return fail(errc::invalid_argument);
-  return context{std::make_shared<detail::context_state>(options)};
+  auto recording = detail::open_recording(options.record_to);
+  if (!recording) return fail(recording.error());
+  return context{std::make_shared<detail::context_state>(options, *std::move(recording))};
 }
 
 }  // namespace iwarp::verbs

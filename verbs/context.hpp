@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/result.hpp"
 
@@ -26,12 +27,18 @@ struct context_options {
   boost::asio::io_context* io = nullptr;
   /// automatic: progress domains, each a lock and a thread; connections spread over them. 1..64.
   unsigned domains = 1;
+  /// Records every connection of this context to this file, as a pcap with synthetic IP and TCP headers that Wireshark
+  /// and iwarp-dump open; no root. "%p" in it becomes the process id. An existing file is replaced, but one that is
+  /// being recorded to is refused. Empty: what the environment variable IWARP_PCAP says (the same syntax; one file for
+  /// the whole process; ignored in set-user-ID programs), and without it nothing is recorded.
+  std::string record_to = {};
 };
 
 /// Shared handle: copies mean the same context. Lives as long as the last object made from it.
 class context {
  public:
-  /// Errors: invalid_argument (manual without io, automatic with io, domains out of range; random source failed).
+  /// Errors: invalid_argument (manual without io, automatic with io, domains out of range; random source failed);
+  /// recording_failed (the file of record_to or IWARP_PCAP cannot be made).
   static result<context> create(const context_options& options = {});
 
   /// Internal.

@@ -43,6 +43,10 @@ class category final : public std::error_category {
         return "receives of this queue pair go to its shared receive queue";
       case errc::no_such_request:
         return "the connection request was answered already, or its peer has gone";
+      case errc::recording_failed:
+        return "the file to record traffic to (record_to, or environment variable IWARP_PCAP) cannot be created, or is "
+               "being "
+               "recorded to already; %p in its name makes one file a process";
       case errc::wrong_context:
         return "the objects belong to different contexts";
       case errc::wrong_state:

@@ -33,6 +33,7 @@ enum class errc {
   cq_overflow,               ///< a completion queue was full when a completion came
   too_many,                  ///< a limit of this context is reached (regions)
   not_automatic,             ///< this call waits for the context's own thread, which manual progress does not have
+  recording_failed,          ///< the file to record traffic to cannot be made, or somebody records to it already
 };
 
 const std::error_category& error_category() noexcept;

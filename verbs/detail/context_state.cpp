@@ -6,8 +6,10 @@
 
 namespace iwarp::verbs::detail {
 
-context_state::context_state(const context_options& options)
-    : manual_(options.progress == progress_mode::manual), regions_(!manual_ && options.domains > 1) {
+context_state::context_state(const context_options& options, std::shared_ptr<tcp_glue::recording_file> recording)
+    : manual_(options.progress == progress_mode::manual),
+      recording_(std::move(recording)),
+      regions_(!manual_ && options.domains > 1) {
   for (unsigned i = 0; i < (manual_ ? 1 : options.domains); ++i) {
     domains_.push_back(std::make_shared<domain>(manual_ ? options.io : nullptr));
   }
@@ -16,6 +18,11 @@ context_state::context_state(const context_options& options)
 
 context_state::~context_state() {
   for (const auto& d : domains_) d->shutdown();
+}
+
+std::unique_ptr<tcp_glue::transport> context_state::recorded(std::unique_ptr<tcp_glue::transport> fresh,
+                                                             tcp_glue::opener who) const {
+  return recording_ == nullptr ? std::move(fresh) : tcp_glue::record_traffic(std::move(fresh), recording_, who);
 }
 
 result<stag> context_state::revalidate(region& r) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "tcp_glue/recording_transport.hpp"
 #include "verbs/context.hpp"
 #include "verbs/detail/domain.hpp"
 #include "verbs/detail/region_table.hpp"
@@ -15,7 +16,8 @@ namespace iwarp::verbs::detail {
 
 class context_state {
  public:
-  explicit context_state(const context_options& options);
+  /// `recording` may be null.
+  context_state(const context_options& options, std::shared_ptr<tcp_glue::recording_file> recording);
   ~context_state();
 
   [[nodiscard]] bool manual() const noexcept { return manual_; }
@@ -25,6 +27,8 @@ class context_state {
     return domains_[next_domain_.fetch_add(1, std::memory_order_relaxed) % domains_.size()];
   }
   [[nodiscard]] const std::vector<std::shared_ptr<domain>>& domains() const noexcept { return domains_; }
+  /// The transport to use for a fresh connection: `fresh`, recorded if this context records.
+  std::unique_ptr<tcp_glue::transport> recorded(std::unique_ptr<tcp_glue::transport> fresh, tcp_glue::opener who) const;
   [[nodiscard]] region_table& regions() noexcept { return regions_; }
   /// 1..2^24-1, reused only after all of them.
   std::uint32_t next_qp_number() noexcept {
@@ -40,6 +44,7 @@ class context_state {
 
  private:
   const bool manual_;
+  const std::shared_ptr<tcp_glue::recording_file> recording_;
   region_table regions_;
   std::vector<std::shared_ptr<domain>> domains_;
   std::atomic<unsigned> next_domain_{0};

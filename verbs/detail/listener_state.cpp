@@ -42,7 +42,7 @@ result<> listener_state::open(const endpoint& where) {
 
 void listener_state::accepted(std::unique_ptr<tcp_glue::transport> transport) {
   const std::shared_ptr<domain> home = std::move(next_home_);
-  const auto c = connection::make(home, std::move(transport),
+  const auto c = connection::make(home, channel_->context()->recorded(std::move(transport), tcp_glue::opener::remote),
                                   queue_pair_state::stream_options_for(options_, options_.mpa_revision));
   const domain::turn here(*home);
   c->listener = this;

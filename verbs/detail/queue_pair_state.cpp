@@ -445,7 +445,8 @@ void queue_pair_state::tcp_open(const std::shared_ptr<connecting>& attempt, std:
   rdmap::stream_options options = stream_options_for(attempt->options, attempt->options.mpa_revision);
   options.startup.peer_to_peer = attempt->options.peer_to_peer;
   options.rtr_delay = attempt->options.rtr_delay;
-  const auto c = connection::make(attempt->home, std::move(transport), options);
+  const auto c =
+      connection::make(attempt->home, pd_->context->recorded(std::move(transport), tcp_glue::opener::local), options);
   take_over(c);
   const timestamp now = domain::now();
   c->stream().initiate(attempt->private_data, now);
