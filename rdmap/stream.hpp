@@ -38,8 +38,9 @@ struct stream_options {
   /// Largest ULPDU to send, octets; the TCP's MULPDU when smaller. For peers that parse no large FPDUs.
   std::uint32_t max_ulpdu = mpa::max_mulpdu;
   /// Initiator: silence of the responder after which a zero-length Write goes out, once. A responder that wants to send
-  /// first need not wait for the ULP of this side; and one that overlooked the FPDU right behind its Reply finds it then. Linux siw does: what arrives between its Reply and the change of its socket's
-  /// callbacks (siw_cm.c, siw_accept) waits in the socket until more arrives. Zero: never.
+  /// first need not wait for the ULP of this side; and one that overlooked the FPDU right behind its Reply finds it
+  /// then. Linux siw does: what arrives between its Reply and the change of its socket's callbacks (siw_cm.c,
+  /// siw_accept) waits in the socket until more arrives. Zero: never.
   duration rtr_delay = {};
   // Limits of time; zero means none. RFC 5044 s7.1.2 rule 10 asks for them and names no values.
   duration reply_timeout = std::chrono::seconds(10);

@@ -46,8 +46,9 @@ class Agent:
 
     def run(self):
         while self.running:
-            # Exits are noticed by the ends of the pipes, but for programs that close them early.
-            for key, _ in self.selector.select(0.01 if self.waits else 0.5 if self.processes else None):
+            # Both pipes end a moment before the program does; one that leaves them to a child is looked after as well.
+            ending = any(not streams for _, streams in self.processes.values())
+            for key, _ in self.selector.select(0.005 if self.waits or ending else 0.2 if self.processes else None):
                 key.data()
             self.reap()
             self.look_for_listeners()

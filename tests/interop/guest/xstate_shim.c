@@ -1,9 +1,9 @@
 // Lets a User Mode Linux kernel of 6.1 run on processors with a large extended state (AVX-512, AMX).
 //
-// UML saves and restores the registers of its guest's processes with ptrace(PTRACE_*REGSET, NT_X86_XSTATE) in a buffer of
-// fixed size. Where the processor's state is larger, PTRACE_SETREGSET refuses the shorter buffer with EFAULT and the guest
-// kernel stops with "ptrace set fp regs failed, errno = 14". Preloaded, this ptrace() gets the whole state first, lays the
-// octets it was given over it, and sets the whole.
+// UML saves and restores the registers of its guest's processes with ptrace(PTRACE_*REGSET, NT_X86_XSTATE) in a buffer
+// of fixed size. Where the processor's state is larger, PTRACE_SETREGSET refuses the shorter buffer with EFAULT and the
+// guest kernel stops with "ptrace set fp regs failed, errno = 14". Preloaded, this ptrace() gets the whole state first,
+// lays the octets it was given over it, and sets the whole.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 from .process import Program
 
@@ -52,6 +53,7 @@ class Guest:
             self.link = self.wait_for_agent(listener)
         self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=self.listen_to_agent, daemon=True).start()
+        threading.Thread(target=self.watch_kernel, daemon=True).start()
 
     def start_kernel(self, kernel, folder, tap, number, mtu, shim, peer, offload):
         environment = dict(os.environ, TMPDIR=MEMORY_FOLDER)
@@ -65,6 +67,7 @@ class Guest:
                    f"lab.address={self.address}/24", f"lab.address6={self.address6}/64", f"lab.peer={peer}"]
         # A kernel that panics aborts, and its core would be its whole memory.
         with open(self.log, "ab") as log:
+            self.log_start = log.tell()
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
@@ -138,6 +141,16 @@ class Guest:
             pass
         self.lose()
 
+    def watch_kernel(self):
+        """A kernel that panics writes so and then does nothing for ever."""
+        with open(self.log, "rb") as log:
+            log.seek(self.log_start)
+            while self.process.poll() is None:
+                if b"Kernel panic" in log.read():
+                    self.kill()
+                time.sleep(0.1)
+        self.lose()
+
     def hear(self, what):
         number = what["id"]
         if number in self.answers:
@@ -170,6 +183,7 @@ class Guest:
     def last_words(self):
         """What its kernel said about its end, or the last it said at all."""
         with open(self.log, encoding="latin-1") as log:
+            log.seek(self.log_start)
             lines = [line.strip() for line in log if line.strip()]
         telling = [line for line in lines if "panic" in line.lower() or "bug:" in line.lower() or "RIP" in line]
         return "; ".join((telling or lines)[-4:]) or "it said nothing"

@@ -26,6 +26,7 @@ class Lab:
         self.mtu = 1500
         self.guest = None
         self.boots = 0
+        self.panic_expected = False
         self.programs = []
         command("mount", "-t", "tmpfs", "memory", MEMORY_FOLDER)
         command("ip", "link", "set", "lo", "up")
@@ -93,6 +94,10 @@ class Lab:
             self.guest.stop()
             self.guest = None
         self.boot()
+
+    def expect_panic(self):
+        """This cell may end the siw host: that does not speak against it."""
+        self.panic_expected = True
 
     def set_mtu(self, mtu):
         """Boots anew when it is another one: the driver of the guest's interface allows no more than it booted with."""

@@ -1,4 +1,4 @@
 """Every scenario, in the order of running and of the tables in docs/interop.md."""
-from . import ping
+from . import closing, ping, repeats, startup
 
-ALL = [ping.Ping()]
+ALL = [ping.Ping(), *startup.ALL, *closing.ALL, *repeats.ALL]
