@@ -6,9 +6,11 @@ import json
 import lzma
 import os
 import shutil
+import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import unittest
 
 import programs
@@ -238,6 +240,88 @@ class Extract(ProgramTest):
 
     def test_a_folder_that_cannot_be(self):
         self.fails("--extract", self.file("file", b"") + "/below", RPING)
+
+
+class FakePeer:
+    """Answers a connection with these octets, one list item for each read that brings something."""
+
+    def __init__(self, *answers):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.answers = answers
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def serve(self):
+        connection, _ = self.listener.accept()
+        with connection:
+            for answer in self.answers:
+                if not connection.recv(65536):
+                    return
+                connection.sendall(answer)
+            while connection.recv(65536):
+                pass
+
+    def __exit__(self, *_):
+        self.thread.join()
+        self.listener.close()
+
+
+def reply(flags=0x10, ird=1, order=1, private=b""):
+    return b"MPA ID Rep Frame" + struct.pack(">BBHHH", flags, 2, 4 + len(private), ird, order) + private
+
+
+class Replay(ProgramTest):
+    def test_siws_rping_to_iwarp_ping(self):
+        """The server names other buffers than the captured one, and reads and writes them all the same."""
+        with subprocess.Popen([os.environ["IWARP_PING"], "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                              text=True) as server:
+            try:
+                address = server.stdout.readline().split()[-1]
+                for stream in ("0", "1", "2"):
+                    out = dump("--replay", address, "--stream", stream, RPING)
+                    self.assertIn(" 0 problems", out.splitlines()[-1])
+                found = events("--replay", address, RPING)
+                self.assertEqual(sum(e["type"] == "message" for e in found), 28)
+                # To a server that has no such buffers the answer is another.
+                text, out = self.fails("--replay", address, WRITE)
+                self.assertIn("otherwise", text)
+                self.assertIn("differs: the peer went on: Terminate, DDP tagged buffer: invalid STag (1/1/00)", out)
+            finally:
+                server.terminate()
+
+    def test_differences_in_the_reply(self):
+        for answer, words in {
+            reply(flags=0x30): "R was 0, is 1",
+            reply(ird=3): "IRD was 1, is 3",
+            reply(private=b"hello"): "the private data is another",
+            reply(flags=0x50): "C was 0, is 1",
+        }.items():
+            with FakePeer(answer) as peer:
+                text, out = self.fails("--replay", peer.address, "--timeout", "1", RPING)
+            self.assertIn("differs: Reply: " + words, out)
+
+    def test_no_reply(self):
+        with FakePeer(b"HTTP/1.1 400 Bad Request\r\n") as peer:
+            _, out = self.fails("--replay", peer.address, "--timeout", "1", RPING)
+        self.assertIn("differs: no Reply came in time", out)
+
+    def test_another_message(self):
+        # A Send of 3 octets where the capture has a Read Request.
+        send = struct.pack(">HBBIIII", 21, 0x41, 0x43, 0, 0, 1, 0) + b"abc" + bytes(1) + bytes(4)
+        with FakePeer(reply(), send) as peer:
+            _, out = self.fails("--replay", peer.address, "--timeout", "1", RPING)
+        self.assertIn("differs: message 1 of the peer was ReadReq of 28 octets, is Send of 3 octets", out)
+
+    def test_what_cannot_be_replayed(self):
+        programs.make_catalog(self.folder)
+        self.assertIn("no MPA Request", self.fails("--replay", "127.0.0.1:1", self.folder + "/mid-stream.pcap")[0])
+        self.assertIn("missing", self.fails("--replay", "127.0.0.1:1", self.folder + "/hole.pcap")[0])
+        self.assertIn("cannot connect", self.fails("--replay", "127.0.0.1:1", RPING)[0])
+        self.fails("--replay", "127.0.0.1:99999", RPING, code=2)
 
 
 if __name__ == "__main__":

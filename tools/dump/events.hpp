@@ -105,7 +105,8 @@ struct fpdu_event {
   std::uint64_t message = 0;     // number, within the stream, of the message it belongs to; the first is 1
   crc_state crc = crc_state::off;
   std::uint32_t crc_field = 0;
-  const_bytes payload;  // what was captured of it, markers taken out
+  const_bytes ulpdu;    // what was captured of it, markers taken out
+  const_bytes payload;  // likewise, of what is behind the DDP header
   const_bytes wire;     // what was captured of the FPDU, markers and all
 };
 

@@ -1,4 +1,4 @@
-# iwarp_capture: all of iwarp-dump but its main(). Included by tools/dump and, where the programs are not built, by the fuzzer.
+# iwarp_capture: all of iwarp-dump but main() and what talks to a live peer. Included by tools/dump and, where the programs are not built, by the fuzzer.
 # It needs the codecs of mpa, ddp and rdmap, and no verbs.
 find_package(Boost 1.74 REQUIRED COMPONENTS iostreams)
 find_package(fmt REQUIRED)
@@ -7,7 +7,9 @@ if(NOT TARGET PkgConfig::PCAP)
 endif()
 
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/dump/*.cpp")
-list(REMOVE_ITEM sources "${PROJECT_SOURCE_DIR}/tools/dump/main.cpp")
+foreach(name main live_stream replayer)
+  list(REMOVE_ITEM sources "${PROJECT_SOURCE_DIR}/tools/dump/${name}.cpp")
+endforeach()
 add_library(iwarp_capture STATIC ${sources})
 target_link_libraries(iwarp_capture PRIVATE iwarp_build_flags PkgConfig::PCAP Boost::iostreams PUBLIC iwarp_rdmap fmt::fmt)
 if(IWARP_SANITIZE)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,12 +15,29 @@
 #include "tools/dump/extractor.hpp"
 #include "tools/dump/json_writer.hpp"
 #include "tools/dump/link_layer.hpp"
+#include "tools/dump/replay_script.hpp"
+#include "tools/dump/replayer.hpp"
 #include "tools/dump/text_writer.hpp"
 
 namespace {
 
 using namespace iwarp;
 using namespace iwarp::dump;
+
+/// Every packet of the capture to the sink. What damages the file is thrown once all that could be read is told.
+void read_capture(const std::string& path, const std::string& filter, const analyser_options& options, event_sink& sink,
+                  output_buffer& buffer) {
+  capture_file capture(path, filter);
+  if (!link_type_known(capture.link_type())) {
+    throw tools::failure(fmt::format("{}: link layer {} is not supported", path, link_type_name(capture.link_type())));
+  }
+  analyser analysis(options, sink);
+  packet p;
+  while (capture.next(p)) analysis.add(p);
+  analysis.finish();
+  buffer.flush();
+  if (!capture.damage().empty()) throw tools::failure(capture.damage());
+}
 
 int program(int argc, char** argv) {
   CLI::App app("Decodes and checks the iWARP connections in a capture (pcap or pcapng, also compressed).",
@@ -30,20 +48,29 @@ int program(int argc, char** argv) {
   bool json = false;
   text_options text;
   std::string extract;
+  replay_options live;
+  std::uint64_t timeout = 5;
+  std::optional<std::uint64_t> stream;
   app.add_option("FILE", path, "The capture; - for standard input")->required();
   app.add_flag("-v,--verbose", text.fpdus, "A line for every FPDU with all its fields");
   app.add_flag("-x,--hex", text.hex, "The octets of every FPDU and start-up frame");
   app.add_flag("--json", json, "One JSON object per line: mpa, fpdu, message, problem, summary");
-  app.add_option("--port", ports,
-                 "Only connections with this TCP port, taken to be iWARP whatever they look like. May be repeated")
+  app.add_option("--port", ports, "Only connections with this TCP port, and those are iWARP. May be repeated")
       ->type_name("N");
   app.add_option("--filter", filter, "Only packets that this expression of pcap-filter(7) lets pass")->type_name("BPF");
   app.add_option("--extract", extract, "Write the octets of every message to DIR/STREAM-MESSAGE-OPERATION.bin")
       ->type_name("DIR");
+  tools::add_address(app, "--replay", live.where, 7174,
+                     "Play the initiator of a stream to the peer at ADDR (default\n"
+                     "port: 7174), show what is said, compare what comes back");
+  app.add_option("--stream", stream, "Replay this one. Default: the first with a Request")->type_name("N");
+  tools::add_number(app, "--timeout", timeout, 1, 3600,
+                    "In a replay: wait so long for each answer, seconds. Default: 5");
   tools::prepare(app,
                  "  iwarp-dump capture.pcap                   a line for every message, then a summary\n"
                  "  tcpdump -i eth0 -w - tcp | iwarp-dump -   as it happens\n"
-                 "  iwarp-dump --json capture.pcapng.zst      for programs\n");
+                 "  iwarp-dump --json capture.pcapng.zst      for programs\n"
+                 "  iwarp-dump --replay 192.0.2.1 ping.pcap   does a peer answer as the captured one did?\n");
   if (const auto code = tools::parse(app, argc, argv)) return *code;
 
   output_buffer buffer(STDOUT_FILENO);
@@ -54,17 +81,22 @@ int program(int argc, char** argv) {
   std::optional<extractor> files;
   if (!extract.empty()) sink = &files.emplace(extract, *sink);
 
-  capture_file capture(path, filter);
-  if (!link_type_known(capture.link_type())) {
-    throw tools::failure(fmt::format("{}: link layer {} is not supported", path, link_type_name(capture.link_type())));
+  const analyser_options options{.ports = {ports.begin(), ports.end()}, .limits = {}};
+  if (live.where.port == 0) {
+    read_capture(path, filter, options, *sink, buffer);
+    return 0;
   }
-  analyser analysis({.ports = {ports.begin(), ports.end()}, .limits = {}}, *sink);
-  packet p;
-  while (capture.next(p)) analysis.add(p);
-  analysis.finish();
+  replay_script script(stream);
+  read_capture(path, filter, options, script, buffer);
+  live.patience = std::chrono::seconds(timeout);
+  const std::vector<std::string> differences = replay(script, live, *sink);
   buffer.flush();
-  // What could be read was shown; that it is not all must not go unnoticed.
-  if (!capture.damage().empty()) throw tools::failure(capture.damage());
+  for (const std::string& line : differences) fmt::print("differs: {}\n", line);
+  std::fflush(stdout);
+  if (!differences.empty()) {
+    throw tools::failure(fmt::format("the peer answered otherwise than in the capture: {} difference{}",
+                                     differences.size(), differences.size() == 1 ? "" : "s"));
+  }
   return 0;
 }
 

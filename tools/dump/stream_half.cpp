@@ -192,6 +192,7 @@ void stream_analysis::half::on_fpdu(const fpdu_unit& unit) {
   e.first_frame = unit.first_frame;
   e.crc = unit.crc;
   e.crc_field = unit.crc_field;
+  e.ulpdu = unit.ulpdu;
   e.wire = unit.wire;
   tracker_.describe(unit, e);
   ++fpdus_;
