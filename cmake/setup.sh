@@ -10,6 +10,9 @@ packages_test="$packages_build libgtest-dev libgmock-dev libbenchmark-dev ccache
   clang clang-format clang-tidy python3 git"
 # A compiler's run-time for sanitizers and libFuzzer under clang; g++ brings its own.
 packages_fuzz="$packages_test libclang-rt-14-dev"
+# The interop lab: the siw host runs the programs of the machine it is on, our side is behind a tap.
+packages_interop="rdmacm-utils ibverbs-providers iproute2 tcpdump"
+packages_siw_kernel="linux-source-6.1 flex bison bc libelf-dev make gcc xz-utils"
 
 say() { printf '%s: %s\n' "${0##*/}" "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }

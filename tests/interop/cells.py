@@ -15,6 +15,7 @@ class Cell:
     ip: int = 4
     crc: str = "on"
     size: int | None = None  # octets
+    variant: str = ""  # what else makes it another cell
     tags: tuple = dataclasses.field(default=(), compare=False)  # for the scenario alone: parameters of the case
 
     @property
@@ -22,6 +23,8 @@ class Cell:
         words = [self.scenario, self.case, self.direction, f"mtu {self.mtu}", f"IPv{self.ip}", f"crc {self.crc}"]
         if self.size is not None:
             words.append(f"{self.size} octets")
+        if self.variant:
+            words.append(self.variant)
         return ", ".join(words)
 
     def parameter(self, name, otherwise=None):
@@ -31,14 +34,14 @@ class Cell:
 @dataclasses.dataclass
 class Outcome:
     cell: Cell
-    passed: bool
+    result: str  # "passed", "failed", "skipped"
     note: str = ""
     seconds: float = 0.0
 
     def record(self):
         fields = dataclasses.asdict(self.cell)
         del fields["tags"]
-        return {**fields, "result": "passed" if self.passed else "failed", "note": self.note}
+        return {**fields, "result": self.result, "note": self.note}
 
 
 class Mismatch(Exception):
@@ -56,7 +59,7 @@ class Scenario:
     name = ""
     title = ""
     about = ""
-    limit = 60  # seconds, for one cell
+    batch = False  # run_batch(lab, cells, record) runs them all
 
     def cells(self):
         """All of them, in the order of running; the same in every run."""

@@ -12,6 +12,7 @@ import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 
 import scenarios  # noqa: E402
@@ -51,7 +52,7 @@ class Runner:
         interrupted = False
         try:
             self.lab = Lab(os.path.abspath(self.options.kernel), os.path.abspath(self.options.build), self.folder)
-            for scenario in scenarios.ALL:
+            for scenario in scenarios.all_of(self.options.build):
                 self.run_scenario(scenario)
         except KeyboardInterrupt:
             interrupted = True
@@ -60,31 +61,39 @@ class Runner:
             if self.lab:
                 self.lab.close()
         self.write_results()
-        failed = [o for o in self.outcomes if not o.passed]
+        count = {result: [o for o in self.outcomes if o.result == result] for result in ("passed", "failed", "skipped")}
         print(f"{time.monotonic() - began:.0f} s, {self.lab.boots if self.lab else 0} boots of the siw host")
-        for outcome in failed:
+        for outcome in count["failed"]:
             print(f"failed: {outcome.cell.name}: {outcome.note}")
         # The counts must not look like success when not everything was run.
         lost = int(interrupted or not self.outcomes)
-        print(f"{len(self.outcomes) - len(failed)} passed, {len(failed) + lost} failed")
-        return 1 if failed or lost else 0
+        print(f"{len(count['passed'])} passed, {len(count['failed']) + lost} failed"
+              + (f", {len(count['skipped'])} skipped" if count["skipped"] else ""))
+        return 1 if count["failed"] or lost else 0
 
     def run_scenario(self, scenario):
-        cells = [c for c in list(scenario.cells()) if fnmatch.fnmatch(c.name, f"*{self.options.cells}*")]
+        cells = [c for c in scenario.cells() if fnmatch.fnmatch(c.name, f"*{self.options.cells}*")]
         if not cells:
             return
         with self.lab.recording(scenario.name, snap=256):
-            for cell in cells:
-                self.run_cell(scenario, cell)
-            self.attempt(scenario.finish)
+            if scenario.batch:
+                self.attempt(lambda lab: scenario.run_batch(lab, cells, self.record))
+            else:
+                for cell in cells:
+                    self.run_cell(scenario, cell)
+        if not any(o.result == "failed" for o in self.outcomes if o.cell.scenario == scenario.name):
+            os.remove(os.path.join(self.folder, scenario.name + ".pcap"))  # nobody will want to look at it
 
     def run_cell(self, scenario, cell):
         began = time.monotonic()
         note = self.attempt(lambda lab: scenario.run(lab, cell), cell)
-        passed = not isinstance(note, Exception)
-        outcome = Outcome(cell, passed, str(note or ""), time.monotonic() - began)
+        result = "failed" if isinstance(note, Exception) else "passed"
+        self.record(Outcome(cell, result, str(note or ""), time.monotonic() - began))
+
+    def record(self, outcome):
         self.outcomes.append(outcome)
-        print(f"{'ok  ' if passed else 'FAIL'} {outcome.seconds:5.2f} s  {cell.name}" + (f": {note}" if note else ""), flush=True)
+        word = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip"}[outcome.result]
+        print(f"{word} {outcome.seconds:5.2f} s  {outcome.cell.name}" + (f": {outcome.note}" if outcome.note else ""), flush=True)
 
     def attempt(self, action, cell=None):
         """What action(lab) returns, or the exception that speaks against the cell."""
@@ -127,7 +136,7 @@ def parse():
 def main():
     options = parse()
     if options.list:
-        for scenario in scenarios.ALL:
+        for scenario in scenarios.all_of(options.build):
             for cell in scenario.cells():
                 print(cell.name)
         return 0

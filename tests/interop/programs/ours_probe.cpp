@@ -112,12 +112,16 @@ class probe {
     auto requests = need(verbs::event_channel::create(context_), "event channel");
     const auto listener = need(verbs::listener::create(requests, at, options), "listener");
     say({{"event", "listening"}});
+    const std::size_t before = descriptors();
     if (want_.answer == "nobody") return;
     for (int i = 0; i < want_.count; ++i) {
       auto request = need(requests.wait(want_.limit), "no request");
       say_event(request);
       if (want_.answer == "reject") {
         need(verbs::reject(request.request, want_.data), "reject");
+        request = {};
+        // A server lives on; the connection does until the peer has seen the Reply and closes.
+        for (int tries = 0; tries < 100 && descriptors() > before; ++tries) (void)requests.wait(10ms);
       } else if (want_.answer == "gone") {
         std::_Exit(0);
       } else if (want_.answer == "ignore") {
