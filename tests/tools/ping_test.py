@@ -5,7 +5,7 @@ import socket
 import subprocess
 import unittest
 
-from programs import LIMIT, PING, ProgramTest, Proxy
+from programs import LIMIT, PING, ProgramTest, Proxy, Talker
 
 
 class Ping(ProgramTest):
@@ -23,6 +23,19 @@ class Ping(ProgramTest):
                     self.assertRegex(text, rf"^5 pings of 3000 octets with {server.address} "
                                            rf"\(crc {agreed}, markers {markers}, MPA rev {revision}\): "
                                            r"min [0-9.]+ us, median [0-9.]+ us, p99 [0-9.]+ us\n$")
+
+    def test_markers_may_be_left_out(self):
+        # A peer that refuses markers, as Linux siw does: an empty rejection of revision 2, without CRC.
+        refusal = b"MPA ID Rep Frame" + bytes([0x30, 2, 0, 4, 0, 1, 0, 1])
+        with Talker(refusal) as peer:
+            text = self.run_program(PING, "connect", peer.address, "-C", "1", "--markers", "on", code=1)
+            self.assertIn("markers refused", text)
+            text = self.run_program(PING, "connect", peer.address, "-C", "1", "--markers", "prefer", code=1)
+            self.assertIn("rejected by the peer", text)
+            self.assertEqual(peer.clients, 3)
+        server = self.serve(PING)
+        text = self.run_program(PING, "connect", server.address, "-C", "1", "--markers", "prefer")
+        self.assertIn("markers on", text)
 
     def test_sizes(self):
         server = self.serve(PING)

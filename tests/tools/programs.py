@@ -128,6 +128,7 @@ class Talker:
 
     def __init__(self, what):
         self.what = what
+        self.clients = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -147,6 +148,7 @@ class Talker:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
+                self.clients += 1
                 with client:
                     client.recv(4096)
                     client.sendall(self.what)

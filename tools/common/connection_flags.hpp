@@ -18,6 +18,7 @@ namespace iwarp::tools {
 struct connection_flags {
   bool crc = true;
   bool markers = false;
+  bool markers_or_none = false;  ///< clients: without markers rather than not at all
   std::uint64_t revision = 2;
 
   /// For `connect`: what the client asks for.
@@ -30,6 +31,6 @@ struct connection_flags {
 };
 
 /// "crc on, markers off, MPA rev 2", as negotiated.
-std::string describe(const verbs::connection_event& established, bool markers);
+std::string describe_agreement(const verbs::connection_event& established);
 
 }  // namespace iwarp::tools

@@ -61,9 +61,8 @@ class client {
 
   void report() const {
     fmt::print("{} pings of {} octets with {} ({}): min {:.1f} us, median {:.1f} us, p99 {:.1f} us\n",
-               round_trips_.count(), command_.size, session_.peer_text(),
-               describe(session_.established(), command_.flags.markers), round_trips_.minimum(),
-               round_trips_.percentile(0.5), round_trips_.percentile(0.99));
+               round_trips_.count(), command_.size, session_.peer_text(), describe_agreement(session_.established()),
+               round_trips_.minimum(), round_trips_.percentile(0.5), round_trips_.percentile(0.99));
     std::fflush(stdout);
   }
 
