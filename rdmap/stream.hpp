@@ -268,6 +268,7 @@ class stream final : public mpa::stream_engine, private mpa::ulpdu_sink, private
   result<> deliver_waiting() noexcept;
   tl::unexpected<std::error_code> bad_response(ddp::errc e) noexcept;
   void complete_current_receive(wr_status status) noexcept;
+  [[nodiscard]] std::uint64_t guilty_read(msn sequence, const std::optional<read_request>& request) noexcept;
   void terminate_arrived() noexcept;
   [[nodiscard]] bool discarding() const noexcept;
   [[nodiscard]] bool tagged_open() const noexcept { return write_open_ || response_open_; }

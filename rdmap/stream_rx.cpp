@@ -437,19 +437,35 @@ void stream::complete_current_receive(wr_status status) noexcept {
   user_->receive_completed(slot, {.status = status});
 }
 
+// The Read that a Terminate names, by the sink of the request it shows, by its MSN, or else the oldest. The sink says
+// more: siw fills the MSN with a length (siw_qp.c, siw_send_terminate). A request answered in part shows what was left
+// of it (RFC 5040 s4.8), so its sink lies inside that of the Read.
+std::uint64_t stream::guilty_read(msn sequence, const std::optional<read_request>& request) noexcept {
+  std::uint64_t index = reads_.front().index;
+  int best = 0;
+  for (std::size_t i = 0; i < reads_.size; ++i) {
+    const outstanding_read& read = reads_[i];
+    if (read.rtr) continue;
+    int likeness = read.sequence == sequence ? 1 : 0;
+    if (request && request->sink == read.sink && request->sink_offset - read.sink_offset <= read.size) likeness += 2;
+    if (likeness <= best) continue;
+    best = likeness;
+    index = read.index;
+  }
+  return index;
+}
+
 // The peer's Terminate: tell the ULP, send none back (VERBS s6.2), close. A request it names completes with its reason.
 void stream::terminate_arrived() noexcept {
   const terminate_message& message = *terminate_in_;
+  const term_code code = message.swapped_reading.value_or(message.code);
   wr_status status = wr_status::remote_operation;
-  if ((message.code.layer == 0 || message.code.layer == 1) && message.code.type == 1) status = wr_status::remote_access;
-  if (message.code.layer == 1 && message.code.type == 2) status = wr_status::remote_invalid_request;
+  if ((code.layer == 0 || code.layer == 1) && code.type == 1) status = wr_status::remote_access;
+  if (code.layer == 1 && code.type == 2) status = wr_status::remote_invalid_request;
   if (message.ddp_header_size == ddp::untagged_header_size) {
     if (const auto header = ddp::untagged_header::parse(message.ddp_header); header) {
       if (header->queue == read_request_queue && !reads_.empty() && !reads_.front().rtr) {
-        guilty_ = guilty_request{reads_.front().index, status};
-        for (std::size_t i = 0; i < reads_.size; ++i) {
-          if (!reads_[i].rtr && reads_[i].sequence == header->sequence) guilty_->index = reads_[i].index;
-        }
+        guilty_ = guilty_request{guilty_read(header->sequence, message.request), status};
       } else if (header->queue == send_queue) {
         for (std::uint64_t i = retired_; i < next_; ++i) {
           if ((*ring_)[i].op <= operation::send_solicited_invalidate && (*ring_)[i].sequence == header->sequence) {

@@ -12,7 +12,11 @@ constexpr std::uint8_t length_valid_bit = 0x80;  // M
 constexpr std::uint8_t ddp_header_bit = 0x40;    // D
 constexpr std::uint8_t rdma_header_bit = 0x20;   // R
 constexpr std::uint8_t header_bits = length_valid_bit | ddp_header_bit | rdma_header_bit;
-constexpr std::uint8_t siw_header_bits = 0x07;  // where a little-endian siw puts M, D and R
+// Where a little-endian siw puts them.
+constexpr std::uint8_t siw_length_valid_bit = 0x01;
+constexpr std::uint8_t siw_ddp_header_bit = 0x02;
+constexpr std::uint8_t siw_rdma_header_bit = 0x04;
+constexpr std::uint8_t siw_header_bits = siw_length_valid_bit | siw_ddp_header_bit | siw_rdma_header_bit;
 
 constexpr term_entry local_failure{{0, 0, 0x00}, term_headers::none};
 
@@ -148,12 +152,20 @@ result<terminate_message> terminate_message::parse(const_bytes in) noexcept {
   const auto high = static_cast<std::uint8_t>(class_octet >> 4);
   const auto low = static_cast<std::uint8_t>(class_octet & 0x0F);
   const auto code_octet = std::to_integer<std::uint8_t>(in[1]);
-  const auto control = std::to_integer<std::uint8_t>(in[2]);
+  auto control = std::to_integer<std::uint8_t>(in[2]);
 
   terminate_message message;
   message.code = {high, low, code_octet};
+  // siw declares the word as C bit-fields, which a little-endian compiler fills from the other end (siw_qp.c,
+  // siw_send_terminate). No peer that follows RFC 5040 s4.8 sets these bits, and without its own M, D and R the headers
+  // would be lost: they tell which request failed.
   if ((control & siw_header_bits) != 0 && (control & header_bits) == 0) {
     message.swapped_reading = term_code{low, high, code_octet};
+    std::uint8_t meant = 0;
+    if ((control & siw_length_valid_bit) != 0) meant |= length_valid_bit;
+    if ((control & siw_ddp_header_bit) != 0) meant |= ddp_header_bit;
+    if ((control & siw_rdma_header_bit) != 0) meant |= rdma_header_bit;
+    control = meant;
   }
 
   const_bytes rest = in.subspan(term_control_size);

@@ -57,8 +57,9 @@ struct terminate_message {
   std::array<std::byte, ddp::untagged_header_size> ddp_header{};  // as received by the sender of the Terminate
   std::size_t ddp_header_size = 0;                                // 0, 14 or 18
   std::optional<read_request> request;
-  /// siw lays the control word out with swapped nibbles (protocol.md 6.7). Set by parse() when the octets look so;
-  /// `code` then still holds the RFC reading and this the other one. For diagnosis only.
+  /// siw lays the control word out in reverse: nibbles swapped, M D R at the other end (protocol.md 6.7). Set by
+  /// parse() when the octets look so; `code` then still holds the RFC reading and this the other one, and the headers
+  /// are read as siw means them.
   std::optional<term_code> swapped_reading;
   bool operator==(const terminate_message&) const = default;
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/rdmap/scripted_peer.hpp"
+#include "tests/support/hex.hpp"
 #include "tests/support/random.hpp"
 
 namespace iwarp::stream_test {
@@ -464,6 +465,30 @@ TEST(TerminateArrives, NamesAReadRequest) {
     EXPECT_EQ(peer.take().size(), 3u);
     peer.send(terminate_segment(c.layer_and_type, c.code, read_request_segment(c.sequence, {}), c.layer_and_type == 1));
     EXPECT_EQ(peer.side.user.sends, c.reads);
+  }
+}
+
+// SIW-11: siw's Terminate for a Read Request, octet for octet but for the STags: the word reversed, and the length of
+// the request where its MSN should be. The request it shows tells the Reads apart; one answered in part shows the rest
+// of it.
+TEST(TerminateArrives, NamesAReadRequestAsSiwDoes) {
+  for (std::size_t guilty = 0; guilty < 3; ++guilty) {
+    for (const unsigned sent : {0u, 3u}) {
+      scripted_peer peer;
+      region& own = peer.side.user.add(64);
+      peer.open();
+      for (std::size_t i = 0; i < 3; ++i) peer.side.read(own.element(8 * i, 4), {stag{1}, 0});
+      const auto requests = peer.take();
+      ASSERT_EQ(requests.size(), 3u);
+      octets request(requests[guilty].begin() + 18, requests[guilty].end());
+      request[11] |= static_cast<std::byte>(sent);
+      request[15] = static_cast<std::byte>(4 - sent);
+      peer.send(segment(untagged{.op = 7, .queue = 2},
+                        test_support::from_hex("10000700 0000 4141 00000000 00000001 00000002 00000000") + request));
+      std::vector<wr_status> want(3, wr_status::flushed);
+      want[guilty] = wr_status::remote_access;
+      EXPECT_EQ(peer.side.user.sends, want) << guilty << " " << sent;
+    }
   }
 }
 

@@ -230,14 +230,39 @@ TEST(TerminateMessage, RequestAdvancedByTheOctetsSent) {
                            "aabbcc01 00000000 000013e8 00000c18 bad00000 00000000 000023e8"));
 }
 
-// What little-endian siw sends: nibbles swapped, M D R in the low bits. Read as the RFC says, shown the other way too.
+// What little-endian siw sends: nibbles swapped, M D R in the low bits. Read as the RFC says, shown the other way too,
+// and the headers are where siw means them to be.
 TEST(TerminateMessage, SwappedReadingOfSiw) {
   const auto no_buffer = terminate_message::parse(from_hex("21030300 000a 4143 00000000 00000000 00000009 00000000"));
   ASSERT_TRUE(no_buffer);
   EXPECT_EQ(no_buffer->code, (term_code{2, 1, 0x03}));
   EXPECT_EQ(no_buffer->swapped_reading, (term_code{1, 2, 0x03}));
-  EXPECT_EQ(no_buffer->ddp_header_size, 0u);
+  EXPECT_TRUE(no_buffer->segment_length_valid);
+  EXPECT_EQ(no_buffer->segment_length, 10u);
+  EXPECT_EQ(no_buffer->ddp_header_size, 18u);
+  EXPECT_EQ(no_buffer->ddp_header[1], std::byte{0x43});
   EXPECT_FALSE(no_buffer->request);
+
+  const auto invalidate = terminate_message::parse(from_hex("10000700 0000 4144 00000005 00000000 00000001 00000000"));
+  ASSERT_TRUE(invalidate);
+  EXPECT_EQ(invalidate->ddp_header_size, 18u);
+  EXPECT_FALSE(invalidate->request) << "R is set, and no RDMA header follows";
+
+  const auto read =
+      terminate_message::parse(from_hex("10000700 0000 4141 00000000 00000001 00000040 00000000"
+                                        "2551e3c7 00007f53 85000000 00000040 400e9f0f 00000000 41954000"));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->swapped_reading, (term_code{0, 1, 0x00}));
+  EXPECT_EQ(read->request, (read_request{.sink = {0x2551e3c7},
+                                         .sink_offset = 0x7f5385000000,
+                                         .size = 64,
+                                         .source = {0x400e9f0f},
+                                         .source_offset = 0x41954000}));
+
+  const auto write = terminate_message::parse(from_hex("11000300 0040 c140 400e9f0f 00000000 41954000"));
+  ASSERT_TRUE(write);
+  EXPECT_EQ(write->swapped_reading, (term_code{1, 1, 0x00}));
+  EXPECT_EQ(write->ddp_header_size, 14u);
 
   const auto access = terminate_message::parse(from_hex("10020700"));
   ASSERT_TRUE(access);
