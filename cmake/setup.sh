@@ -6,7 +6,7 @@
 # Package sets. A program's own set is kept small, so that a first build waits for no more than it needs.
 packages_build="cmake ninja-build g++ pkg-config libboost-dev libssl-dev libisal-dev libexpected-dev libpcap-dev
   libboost-iostreams-dev libcli11-dev libfmt-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev"
-packages_test="$packages_build libgtest-dev libgmock-dev libbenchmark-dev ccache tshark
+packages_test="$packages_build libgtest-dev libgmock-dev libbenchmark-dev ccache tshark zstd
   clang clang-format clang-tidy python3 git"
 # A compiler's run-time for sanitizers and libFuzzer under clang; g++ brings its own.
 packages_fuzz="$packages_test libclang-rt-14-dev"

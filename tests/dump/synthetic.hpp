@@ -47,6 +47,7 @@ class fpdu_stream {
   explicit fpdu_stream(bool crc = true, bool markers = false, std::uint64_t position = 0) {
     tx_.start(crc, markers, position);
   }
+  /// One FPDU; an empty ULPDU only with CRC on and without markers.
   octets operator()(const octets& ulpdu);
 
  private:

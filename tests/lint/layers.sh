@@ -10,6 +10,7 @@ declare -A project=(
   [rdmap]='^(base|mpa|ddp|rdmap)/'
   [tcp_glue]='^(base|tcp_glue)/|^mpa/stream_engine\.hpp$'
   [verbs]='^(base|mpa|ddp|rdmap|tcp_glue|verbs)/'
+  [tools/dump]='^(base|mpa|ddp|rdmap|tools/common|tools/dump)/|^tcp_glue/endpoint\.hpp$'
   [samples]='^(verbs|samples)/'
 )
 # A core layer is sans-IO: what of the standard library does I/O or knows threads stays out. <chrono> is there for its
