@@ -64,6 +64,17 @@ class Input(ProgramTest):
             self.assertEqual(process.stdout.read().decode(), self.expected)
         self.assertEqual(process.wait(), 0)
 
+    def test_lines_come_as_packets_do(self):
+        data = octets(RPING)
+        with subprocess.Popen([DUMP, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False) as process:
+            process.stdin.write(data[:4000])
+            process.stdin.flush()
+            self.assertTrue(process.stdout.readline().startswith(b"stream 0: "))
+            self.assertIn(b"MPA Request", process.stdout.readline())
+            process.stdin.write(data[4000:])
+            process.stdin.close()
+            self.assertIn(b"5 streams", process.stdout.read().splitlines()[-1])
+
     def test_compressed(self):
         data = octets(RPING)
         half = len(data) // 2

@@ -1,5 +1,6 @@
 // iwarp-dump: what iWARP peers said, read from a capture; whether they kept the rules.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -74,7 +75,10 @@ int program(int argc, char** argv) {
   if (const auto code = tools::parse(app, argc, argv)) return *code;
 
   output_buffer buffer(STDOUT_FILENO);
-  buffer.at_once = path == "-" && isatty(STDOUT_FILENO) != 0;
+  // Whoever watches packets as they come, or reads them through a pipe, wants each line when it is there.
+  struct stat target {};
+  buffer.at_once = path == "-" && ::fstat(STDOUT_FILENO, &target) == 0 &&
+                   (isatty(STDOUT_FILENO) != 0 || S_ISFIFO(target.st_mode) || S_ISSOCK(target.st_mode));
   json_writer as_json(buffer);
   text_writer as_text(buffer, text);
   event_sink* sink = json ? static_cast<event_sink*>(&as_json) : &as_text;

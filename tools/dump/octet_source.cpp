@@ -14,6 +14,7 @@
 #include <boost/iostreams/filtering_streambuf.hpp>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "tools/common/failure.hpp"
@@ -63,7 +64,8 @@ class peeked_source {
 struct octet_source::state {
   int fd = -1;
   bool owned = false;
-  io::filtering_streambuf<io::input> chain;
+  io::filtering_streambuf<io::input> chain;  // of a compressed source
+  std::optional<peeked_source> plain;        // of a pipe
   std::string damage;
   std::FILE* stream = nullptr;
 
@@ -82,6 +84,17 @@ ssize_t read_block(void* cookie, char* out, std::size_t n) {
   auto& s = *static_cast<State*>(cookie);
   try {
     return static_cast<ssize_t>(std::max<std::streamsize>(0, s.chain.sgetn(out, static_cast<std::streamsize>(n))));
+  } catch (const std::exception& problem) {
+    s.damage = problem.what();
+    return 0;
+  }
+}
+
+template <class State>
+ssize_t read_plain(void* cookie, char* out, std::size_t n) {
+  auto& s = *static_cast<State*>(cookie);
+  try {
+    return static_cast<ssize_t>(std::max<std::streamsize>(0, s.plain->read(out, static_cast<std::streamsize>(n))));
   } catch (const std::exception& problem) {
     s.damage = problem.what();
     return 0;
@@ -126,6 +139,11 @@ octet_source::octet_source(const std::string& path) : state_(std::make_unique<st
     // A plain file needs nobody in between.
     s.stream = ::fdopen(s.owned ? s.fd : ::dup(s.fd), "rb");
     if (s.stream) s.owned = false;
+  } else if (!compressed) {
+    // A pipe: what it has is handed on at once, for whoever watches tcpdump.
+    s.plain.emplace(s.fd, head);
+    s.stream =
+        ::fopencookie(&s, "rb", {.read = &read_plain<state>, .write = nullptr, .seek = nullptr, .close = nullptr});
   } else {
     s.chain.push(peeked_source(s.fd, head), block_size);
     s.stream =
