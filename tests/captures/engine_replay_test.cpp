@@ -60,8 +60,8 @@ class replay {
     options.startup.revision = recorded.header.revision;
     options.startup.crc = recorded.header.crc;
     options.startup.markers = recorded.header.markers;
-    options.startup.ird = recorded.enhanced.value_or(mpa::enhanced_data{}).ird;
-    options.startup.ord = recorded.enhanced.value_or(mpa::enhanced_data{}).ord;
+    options.startup.ird = recorded.enhanced.value_or(mpa::enhanced_data{.ird = 16, .ord = 16}).ird;
+    options.startup.ord = recorded.enhanced.value_or(mpa::enhanced_data{.ird = 16, .ord = 16}).ord;
     engine_ = std::make_unique<rdmap::stream>(options, consumer_, *ring_, rx_memory_, tx_pool_);
     // siw rounds the segment size down to a multiple of 8 (protocol.md 6.4): 1448 with IPv4, 1428 with IPv6.
     engine_->handle_emss(stream.client.ipv6 ? 1424 : 1448);
@@ -69,7 +69,7 @@ class replay {
 
   void run() {
     if (initiator()) {
-      engine_->initiate({}, now);
+      engine_->initiate(frame_of(own_).private_data(), now);
     } else {
       engine_->respond(now);
     }
@@ -208,8 +208,11 @@ class replay {
                  .length = f.request->size,
                  .key = f.request->sink};
     } else {
-      ASSERT_EQ(f.op, rdmap::opcode::send);
-      request.op = rdmap::operation::send;
+      ASSERT_TRUE(rdmap::is_send(f.op));
+      request.op = f.op == rdmap::opcode::send_invalidate  ? rdmap::operation::send_invalidate
+                   : f.op == rdmap::opcode::send_solicited ? rdmap::operation::send_solicited
+                                                           : rdmap::operation::send;
+      request.invalidate = std::get<ddp::untagged_header>(f.header).invalidate;
     }
     request.length = element.length;
     engine_->submit(++posted_, now);
@@ -252,13 +255,13 @@ class replay {
   void started() {
     if (!initiator()) {
       ASSERT_EQ(engine_->poll_event(), rdmap::stream_event::request);
-      const mpa::enhanced_data reply = frame_of(own_).enhanced.value_or(mpa::enhanced_data{});
+      const mpa::enhanced_data reply = frame_of(own_).enhanced.value_or(mpa::enhanced_data{.ird = 16, .ord = 16});
       engine_->accept(frame_of(own_).private_data(), reply.ird, reply.ord, now);
       drain();
     }
     EXPECT_EQ(engine_->poll_event(), rdmap::stream_event::established);
-    EXPECT_FALSE(engine_->agreement().crc);
-    EXPECT_EQ(engine_->agreement().revision, 2);
+    EXPECT_EQ(engine_->agreement().crc, events_.crc);
+    EXPECT_EQ(engine_->agreement().revision, frame_of(own_).header.revision);
   }
 
   void feed(const_bytes octets) {
@@ -374,8 +377,15 @@ TEST_P(EngineReplay, InTheRespondersPlaceSendsTheSameOctets) { replay_all(false)
 // MPA-41 MPA-48 MPA-60 MPA-80 MPA-88 RDMAP-10 RDMAP-15 RDMAP-17 RDMAP-27 RDMAP-31 RDMAP-32
 TEST_P(EngineReplay, InTheInitiatorsPlaceSendsTheSameOctets) { replay_all(true); }
 
+std::vector<fixture> those_that_end_well() {
+  std::vector<fixture> found;
+  for (const fixture& f : fixtures)
+    if (f.ends_well) found.push_back(f);
+  return found;
+}
+
 INSTANTIATE_TEST_SUITE_P(Siw, EngineReplay,
-                         testing::Combine(testing::ValuesIn(fixtures),
+                         testing::Combine(testing::ValuesIn(those_that_end_well()),
                                           testing::Values(feeding::fpdu_by_fpdu, feeding::octet_by_octet,
                                                           feeding::many_at_once, feeding::receives_late)),
                          [](const auto& param) {

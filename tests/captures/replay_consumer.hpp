@@ -47,6 +47,7 @@ class replay_consumer final : public rdmap::consumer {
   };
   std::vector<received_message> received;
   std::vector<rdmap::wr_status> sent;
+  std::vector<stag> invalidated;
 
  private:
   struct region {
@@ -70,7 +71,12 @@ class replay_consumer final : public rdmap::consumer {
     return access_remote(key, reinterpret_cast<std::uintptr_t>(address), size, rdmap::remote_right::write);
   }
   void release(void*) noexcept override {}
-  rdmap::access_error invalidate_remote(stag) noexcept override { return rdmap::access_error::cannot_invalidate; }
+  /// The recorded STags were valid when the peer named them; each may be named once.
+  rdmap::access_error invalidate_remote(stag key) noexcept override {
+    if (std::ranges::count(invalidated, key) != 0) return rdmap::access_error::invalid_stag;
+    invalidated.push_back(key);
+    return rdmap::access_error::none;
+  }
   rdmap::access_error invalidate_local(stag) noexcept override { return rdmap::access_error::cannot_invalidate; }
 
   rdmap::receive_slot* take_receive() noexcept override {

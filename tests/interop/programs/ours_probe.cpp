@@ -6,8 +6,9 @@
 //     [--crc on|off] [--markers on|off|prefer] [--p2p on|off] [--revision 1|2] STEP...
 //
 // Steps, once connected: send:N  last:N  recv:N  offer  take  write:N  check:N  reads:COUNT:N  stream  pull  hold
-// disconnect  abort  exit
-// last: a Send that the peer may answer by ending the connection, so that its completion may say anything.
+// disconnect  abort  exit  bad:N; here alone: solicited:N  invalidate:N, Sends that invalidate what was offered or wake
+// bad: a Write with a key that the peer does not have.  last: a Send that the peer may answer by ending the connection,
+// so that its completion may say anything.
 #include <unistd.h>
 
 #include <array>
@@ -228,6 +229,17 @@ class probe {
     } else if (verb == "write") {
       post({.op = verbs::opcode::rdma_write, .remote = peer_sink_}, source_region_.element(0, n(0)));
       wait_done(step, 1);
+    } else if (verb == "solicited") {
+      post({.op = verbs::opcode::send, .solicited = true}, source_region_.element(0, n(0)));
+      wait_done(step, 1);
+    } else if (verb == "invalidate") {
+      post({.op = verbs::opcode::send_with_invalidate, .invalidate = peer_sink_.key}, source_region_.element(0, n(0)));
+      wait_done(step, 1);
+    } else if (verb == "bad") {
+      verbs::remote_buffer nowhere = peer_sink_;
+      nowhere.key.value ^= 1;
+      post({.op = verbs::opcode::rdma_write, .remote = nowhere}, source_region_.element(0, n(0)));
+      next_done();
     } else if (verb == "check") {
       if (!right(const_bytes(sink_).first(n(0)))) give_up("the sink does not hold what was written");
     } else if (verb == "reads") {

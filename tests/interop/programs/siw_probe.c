@@ -5,8 +5,9 @@
 //   [--count N] STEP...
 //
 // Steps, once connected: send:N  last:N  recv:N  offer  take  write:N  check:N  reads:COUNT:N  stream  pull  hold
-// disconnect  abort  exit
-// last: a Send that the peer may answer by ending the connection, so that its completion may say anything.
+// disconnect  abort  exit  bad:N
+// bad: a Write with a key that the peer does not have.  last: a Send that the peer may answer by ending the connection,
+// so that its completion may say anything.
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -292,6 +293,11 @@ static void run_step(const char* step) {
   } else if (sscanf(step, "write:%u", &size) == 1) {
     require_post(IBV_WR_RDMA_WRITE, own.source, size, own.source_mr, own.peer_sink, own.peer_sink_key);
     wait_done(step, 1);
+  } else if (sscanf(step, "bad:%u", &size) == 1) {
+    struct ibv_wc done;
+    require_post(IBV_WR_RDMA_WRITE, own.source, size, own.source_mr, own.peer_sink, own.peer_sink_key ^ 1);
+    while (!next_done(&done)) {
+    }
   } else if (sscanf(step, "check:%u", &size) == 1) {
     if (!right(own.sink, size)) fail("the sink does not hold what was written");
   } else if (sscanf(step, "reads:%u:%u", &count, &size) == 2) {
