@@ -9,7 +9,8 @@
 namespace iwarp::interop {
 
 /// Every operation, size, number of elements and queue depth, with data checked.
-void transfer_cells(party& ours, party& peer, report& out);
+/// `quick`: a part of them, for a test of the matrix itself.
+void transfer_cells(party& ours, party& peer, report& out, bool quick);
 /// Read depths: as many Reads outstanding as were agreed on, and more posted than that.
 void depth_cells(party& ours, party& peer, report& out);
 /// What the wire must not do: bad keys, bounds, rights, lengths, no receive.

@@ -113,7 +113,7 @@ std::pair<std::size_t, std::size_t> set(scene what, party& by, party& other) {
 }
 
 /// Every request has completed once; "9 flushed, 2 success". siw may keep what it owes (see error_cells.cpp).
-std::string settle(party& where, std::size_t outstanding) {
+std::string settle(party& where, std::size_t outstanding, int successes = 0) {
   const auto all = where->wait_completions(outstanding, milliseconds(where.is_siw() ? 50 : 3000));
   std::set<std::uint64_t> ids;
   std::map<std::string, int> statuses;
@@ -134,6 +134,7 @@ std::string settle(party& where, std::size_t outstanding) {
                       (status == "remote_operation" && count == 1);  // the Read that a Terminate names
     require(fine || where.is_siw(), where.name() + ": completions " + text);
   }
+  require(statuses["success"] >= successes, where.name() + ": completions " + text);
   return text.empty() ? "nothing outstanding" : text;
 }
 
@@ -143,6 +144,25 @@ std::string why(const event& e, party& where) {
   if (!e.got.empty()) text += ", got Terminate " + (e.got_swapped.empty() ? e.got : e.got_swapped + " swapped");
   if (e.sent.empty() && e.got.empty() && !e.reason.empty()) text += (where.is_siw() ? ", status " : ", ") + e.reason;
   return text;
+}
+
+/// What our stack, at the other end, says of it.
+void require_reason(const event& told, const party& other, bool by_siw, scene what, ending how) {
+  const bool quiet = what == scene::idle || what == scene::receives;
+  std::set<std::string> fine;
+  // siw ends every connection by FIN (protocol.md 6.8), the kernel those of a process that dies; our stack resets it,
+  // but for disconnect().
+  if (how == ending::disconnect || how == ending::kill || by_siw) {
+    fine.insert("");
+  } else {
+    fine.insert(make_error_code(mpa::errc::tcp_lost).message());
+  }
+  if (!quiet) {
+    // FIN between two messages, between two FPDUs of one, or within one; what is answered then is met with a reset.
+    fine.insert(make_error_code(mpa::errc::tcp_lost).message());
+    fine.insert(make_error_code(rdmap::errc::peer_closed_with_work).message());
+  }
+  require(fine.contains(told.reason), other.name() + ": the end is reported as \"" + told.reason + "\"");
 }
 
 std::string end_connection(party& by, party& other, bool by_connects, scene what, ending how) {
@@ -170,14 +190,14 @@ std::string end_connection(party& by, party& other, bool by_connects, scene what
   require_kind(told, "disconnected", other);
   std::string note = other.name() + ": " + why(told, other) + "; " + settle(other, of_other);
   if (how == ending::disconnect || how == ending::to_error) {
+    // disconnect() of our stack carries out what was posted before it.
+    const bool all_done =
+        how == ending::disconnect && !by.is_siw() && (what == scene::own_sends || what == scene::own_reads);
     const event own = by->wait_event();
     require_kind(own, "disconnected", by);
-    note += "; " + by.name() + ": " + why(own, by) + "; " + settle(by, of_by);
+    note += "; " + by.name() + ": " + why(own, by) + "; " + settle(by, of_by, all_done ? big_requests : 0);
   }
-  const bool quiet = what == scene::idle || what == scene::receives;
-  if (how == ending::disconnect && quiet && !other.is_siw()) {
-    require(told.reason.empty(), other.name() + ": a graceful end is reported as " + told.reason);
-  }
+  if (!other.is_siw()) require_reason(told, other, by.is_siw(), what, how);
   drop(by, other);
   return note;
 }

@@ -411,7 +411,7 @@ std::vector<error_case> send_cases() {
        .act = [](stage& s) { return s.send(operation::send_invalidate, s.add("wr", true).key); },
        .want = invalidate("0/1/03", errc::invalidate_not_associated, "goes on"),
        .from_siw = false},
-      {.name = "Send with Invalidate, posted by siw's users",  // siw's user library drops the STag: 0 on the wire
+      {.name = "Send with Invalidate, posted by siw's users",  // STag 0 is on the wire, whatever they ask for
        .act = [](stage& s) { return s.send(operation::send_invalidate, s.add("wr").key); },
        .want = invalidate("0/1/09", errc::cannot_invalidate, "none"),
        .from_ours = false},
@@ -435,6 +435,46 @@ std::string hold_case(party& from, party& to) {
   disconnect(from, to);
   drop(from, to);
   return "held until a receive was posted";
+}
+
+/// The request itself names memory that its own side does not know: an error of the sender (table E, E37).
+std::string local_case(party& from, party& to, operation op) {
+  establish(from, to, {}, [&] {
+    const layout where{.region = to.sink().index, .size = size};
+    require(to->post_receive({.first_id = receive_id, .local = where}).empty(), to.name() + ", posting");
+  });
+  layout local{.region = from.source().index, .size = size, .key = from.source().key ^ 0x00A5A500u};
+  if (op == operation::read) local.region = from.sink().index;
+  const region& remote = op == operation::read ? to.source() : to.sink();
+  const std::string problem =
+      from->post_send({.op = op, .local = local, .remote_key = remote.key, .remote_at = remote.address});
+  require(problem.empty(), from.name() + ", posting: " + problem);
+  outcome seen;
+  seen.at_from = from->wait_event(milliseconds(3000));
+  seen.at_to = to->wait_event(milliseconds(3000));
+  seen.request = status_of(from->wait_completions(1, milliseconds(1000)), 0);
+  seen.receive = status_of(to->wait_completions(1, milliseconds(1000)), receive_id);
+  seen.asynchronous_from = from->asynchronous_events();
+  seen.asynchronous_to = to->asynchronous_events();
+  drop(from, to);
+  const std::string text = seen.text(from, to);
+  try {
+    // siw looks at the sink of a Read when the response is there, and does not call its other finds a protection error.
+    const bool late = from.is_siw() && op == operation::read;
+    expect(from.is_siw() && !late ? "local_qp_operation" : "local_protection", seen.request, "the request");
+    expect("flushed", seen.receive, "the receive");
+    expect("disconnected", seen.at_from.kind, from.name() + ", the event");
+    expect("disconnected", seen.at_to.kind, to.name() + ", the event");
+    if (!from.is_siw()) expect("0/0/00", seen.at_from.sent, from.name() + ", the Terminate sent");
+    if (!to.is_siw())
+      expect(late            ? "1/1/00 swapped"
+             : from.is_siw() ? "0/0/FF"
+                             : "0/0/00",
+             terminate_read(seen.at_to), to.name() + ", the Terminate received");
+  } catch (const failure& wrong) {
+    throw failure(std::string(wrong.what()) + " [" + text + "]");
+  }
+  return text;
 }
 
 }  // namespace
@@ -461,6 +501,14 @@ void error_cells(party& ours, party& peer, report& out) {
       if (!out.run(which, [&] { return run_case(c, from, to); })) drop(ours, peer);
       ours->poison(ours.sink(), 0, 2 * 65536);
       peer->poison(peer.sink(), 0, 2 * 65536);
+    }
+    for (const auto& [op, name] :
+         {std::pair{operation::send, "Send"}, {operation::write, "Write"}, {operation::read, "Read"}}) {
+      const cell which{.group = "errors",
+                       .op = std::string(name) + ", unknown key of its own memory",
+                       .direction = arrow(from, to),
+                       .expected = "the request fails: local_protection"};
+      if (out.wants(which) && !out.run(which, [&] { return local_case(from, to, op); })) drop(ours, peer);
     }
     const cell held{.group = "errors", .op = "Send, no receive posted, held back", .direction = arrow(from, to)};
     if (!out.wants(held) || (!out.lists() && to.is_siw())) continue;

@@ -140,8 +140,10 @@ int main(int argc, char** argv) {
   std::string only = ".";
   std::string groups = "transfer,depth,errors,connection";
   bool list = false;
+  bool quick = false;
   run->add_option("--only", only, "cells whose name this regular expression matches");
   run->add_option("--groups", groups, "some of transfer,depth,errors,connection");
+  run->add_flag("--quick", quick, "fewer transfers, smaller ones");
   run->add_flag("--list", list, "name the cells, run none");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -156,7 +158,7 @@ int main(int argc, char** argv) {
     const auto chosen = [&](const char* group) {
       return ("," + groups + ",").find(std::string(",") + group + ",") != std::string::npos;
     };
-    if (chosen("transfer")) transfer_cells(ours, peer, out);
+    if (chosen("transfer")) transfer_cells(ours, peer, out, quick);
     if (chosen("depth")) depth_cells(ours, peer, out);
     if (chosen("errors")) error_cells(ours, peer, out);
     if (chosen("connection")) connection_cells(ours, peer, out);
