@@ -48,10 +48,11 @@ def have_tshark():
     return shutil.which("tshark") is not None
 
 
-def tshark(path):
+def tshark(path, *options):
     """What Wireshark's dissectors see: start-up frames and FPDUs, each a tuple, by frame."""
     command = ["tshark", "-n", "-r", path, "--disable-protocol", "rpcordma", "-o", "tcp.reassemble_out_of_order:TRUE",
                "-Y", "iwarp_mpa", "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,"]
+    command += options
     for column in COLUMNS[:-1]:
         command += ["-e", column]
     seen = collections.defaultdict(list)
