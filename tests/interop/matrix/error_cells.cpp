@@ -486,9 +486,8 @@ void error_cells(party& ours, party& peer, report& out) {
     party& from = ours_acts ? ours : peer;
     party& to = ours_acts ? peer : ours;
     for (const error_case& c : all) {
-      const bool siw_acts = !out.lists() && from.is_siw();
-      if (siw_acts ? !c.from_siw : !c.from_ours) continue;
-      std::string sends = !out.lists() && to.is_siw() ? c.want.siw_sends : c.want.ours_sends;
+      if (from.is_siw() ? !c.from_siw : !c.from_ours) continue;
+      std::string sends = to.is_siw() ? c.want.siw_sends : c.want.ours_sends;
       const cell which{.group = "errors",
                        .op = c.name,
                        .direction = arrow(from, to),
@@ -499,6 +498,7 @@ void error_cells(party& ours, party& peer, report& out) {
                                                         : "Terminate " + sends};
       if (!out.wants(which)) continue;
       if (!out.run(which, [&] { return run_case(c, from, to); })) drop(ours, peer);
+      if (out.lists()) continue;
       ours->poison(ours.sink(), 0, 2 * 65536);
       peer->poison(peer.sink(), 0, 2 * 65536);
     }
@@ -511,7 +511,7 @@ void error_cells(party& ours, party& peer, report& out) {
       if (out.wants(which) && !out.run(which, [&] { return local_case(from, to, op); })) drop(ours, peer);
     }
     const cell held{.group = "errors", .op = "Send, no receive posted, held back", .direction = arrow(from, to)};
-    if (!out.wants(held) || (!out.lists() && to.is_siw())) continue;
+    if (!out.wants(held) || to.is_siw()) continue;
     if (!out.run(held, [&] { return hold_case(from, to); })) drop(ours, peer);
   }
 }

@@ -144,17 +144,18 @@ int main(int argc, char** argv) {
   run->add_option("--only", only, "cells whose name this regular expression matches");
   run->add_option("--groups", groups, "some of transfer,depth,errors,connection");
   run->add_flag("--quick", quick, "fewer transfers, smaller ones");
-  run->add_flag("--list", list, "name the cells, run none");
+  run->add_flag("--list", list, "name the cells with a siw peer, run none");
   CLI11_PARSE(app, argc, argv);
   try {
     if (*serve) return serve_command(host, port);
     // Ends that were killed or have finished leave no zombies, and a peer that goes raises no signal.
     ::signal(SIGCHLD, SIG_IGN);
     report out(only, list);
-    const std::string here = local_address(connect_to(host, port));
-    const std::string peer_name = remote_end(connect_to(host, port), "peer").description().provider;
-    party ours("iwarp", here, fork_an_end);
-    party peer(peer_name == "iwarp" ? "peer" : peer_name, host, [&] { return connect_to(host, port); });
+    // The list is that of a siw peer, and needs none.
+    const std::string here = list ? host : local_address(connect_to(host, port));
+    const std::string provider = list ? "siw" : remote_end(connect_to(host, port), "peer").description().provider;
+    party ours("iwarp", "iwarp", here, fork_an_end);
+    party peer(provider == "iwarp" ? "peer" : provider, provider, host, [&] { return connect_to(host, port); });
     const auto chosen = [&](const char* group) {
       return ("," + groups + ",").find(std::string(",") + group + ",") != std::string::npos;
     };

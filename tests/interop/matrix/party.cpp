@@ -2,8 +2,8 @@
 
 namespace iwarp::interop {
 
-party::party(std::string name, std::string address, std::function<line_socket()> start)
-    : name_(std::move(name)), address_(std::move(address)), start_(std::move(start)) {}
+party::party(std::string name, std::string provider, std::string address, std::function<line_socket()> start)
+    : name_(std::move(name)), provider_(std::move(provider)), address_(std::move(address)), start_(std::move(start)) {}
 
 remote_end& party::end() {
   if (!end_) {

@@ -22,13 +22,14 @@ struct party_lost {
 /// One end, its address, and memory that all its connections share. A party whose process was killed starts again.
 class party {
  public:
-  party(std::string name, std::string address, std::function<line_socket()> start);
+  /// `provider`: as in interop::about; known before the end is there, so that cells can be listed without one.
+  party(std::string name, std::string provider, std::string address, std::function<line_socket()> start);
 
   remote_end* operator->() { return &end(); }
   remote_end& end();
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
-  [[nodiscard]] bool is_siw() { return end().description().provider == "siw"; }
+  [[nodiscard]] bool is_siw() const noexcept { return provider_ == "siw"; }
   region& source() { return end(), source_; }
   region& sink() { return end(), sink_; }
   /// Its process has gone, or answers no more: the next use begins with a new one.
@@ -36,6 +37,7 @@ class party {
 
  private:
   std::string name_;
+  std::string provider_;
   std::string address_;
   std::function<line_socket()> start_;
   std::unique_ptr<remote_end> end_;
