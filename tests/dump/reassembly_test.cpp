@@ -118,6 +118,41 @@ TEST(Reassembly, FindsAHoleBeforeTheEndOfTheCaptureByTheAcknowledgement) {
   EXPECT_EQ(got.problems[0].at.offset, got.fpdus[1].at.offset - lost);
 }
 
+// What the capture lacks is nobody's fault: neither too many Reads nor unasked or missing responses are said of it, and
+// those that are there are matched.
+TEST(Reassembly, ReadsAcrossAHole) {
+  for (const side lost : {side::client, side::server}) {
+    SCOPED_TRACE(lost == side::client ? "requests lost" : "responses lost");
+    startup two;
+    two.enhanced = mpa::enhanced_data{.ird = 2, .ord = 2};
+    talk t(two, two);
+    for (std::uint32_t i = 1; i <= 20; ++i) {
+      const octets asked =
+          t.client(read_request(i, {.sink = {9}, .sink_offset = 0x100 * i, .size = 40, .source = {3}}));
+      const octets given = t.server(read_response(9, 0x100 * i, counted(40)));
+      const bool gap = i == 5 || i == 6 || i == 11;
+      if (gap && lost == side::client) {
+        t.tcp.lose(side::client, asked.size());
+      } else {
+        t.tcp.say(side::client, asked);
+      }
+      if (gap && lost == side::server) {
+        t.tcp.lose(side::server, given.size());
+      } else {
+        t.tcp.say(side::server, given);
+      }
+    }
+    t.tcp.close();
+    const collected got = analyse(t.tcp.frames);
+    EXPECT_EQ(got.rules(), "TCP TCP");
+    std::size_t matched = 0;
+    for (const auto& m : got.messages) {
+      if (const auto* a = std::get_if<dump::answer>(&m.detail)) matched += a->request.has_value() ? 1 : 0;
+    }
+    EXPECT_EQ(matched, 17u);
+  }
+}
+
 TEST(Reassembly, WaitsForWhatAnAnswerSaysItHasSeen) {
   // The request's frame comes two frames behind its response.
   talk t;

@@ -171,10 +171,27 @@ void connection::give_up(octet_consumer& out) {
   const tcp_segment& s = held_.front().segment;
   const side peer = other(side_of(s));
   tcp_half& h = half(peer);
-  // Octets of the peer wait behind the hole: it is one. Else the peer's octets may not have been captured at all, or
-  // the acknowledgement numbers may be made up: the segment has waited long enough, and a hole shows when octets behind
-  // it come.
-  if (h.skip_hole(out)) {
+  // Octets of the peer wait behind the hole, in its half or here: it is one. Else the peer's octets may not have been
+  // captured at all, or the acknowledgement numbers may be made up: the segment has waited long enough, and a hole
+  // shows when octets behind it come.
+  const held_segment* nearest = nullptr;
+  bool next_is_here = false;
+  for (const held_segment& other : held_) {
+    if (other.segment.from != s.to || other.segment.length == 0) continue;
+    const std::int64_t ahead = h.beyond(other.segment.first());
+    if (ahead <= 0 && ahead + static_cast<std::int64_t>(other.segment.length) > 0) {
+      next_is_here = true;  // no hole, then
+      break;
+    }
+    if (ahead > 0 && ahead <= largest_window && (!nearest || ahead < h.beyond(nearest->segment.first()))) {
+      nearest = &other;
+    }
+  }
+  const std::uint64_t reach = nearest ? h.next() + static_cast<std::uint64_t>(h.beyond(nearest->segment.first())) : 0;
+  if (!next_is_here && nearest && !h.ended() && reach < h.first_waiting().value_or(reach + 1)) {
+    in_vain_[index_of(peer)] = 0;
+    h.skip_to(reach, nearest->segment.frame, out);
+  } else if (!next_is_here && h.skip_hole(out)) {
     in_vain_[index_of(peer)] = 0;
   } else {
     ++in_vain_[index_of(peer)];

@@ -304,6 +304,7 @@ void fpdu_reader::hole(std::uint64_t offset, std::uint64_t size, frame_ref frame
   missing_ = size;
   hunting_ = true;
   buffer_offset_ = offset + size;
+  out_.on_gap();
 }
 
 void fpdu_reader::lose(std::uint64_t offset, const_bytes in, frame_ref frame, bool at_end) {

@@ -37,6 +37,8 @@ class fpdu_consumer {
   virtual void on_framing_problem(std::uint64_t offset, frame_ref frame, std::string_view rule, std::string text) = 0;
   /// The first FPDU of a stream whose start-up was not seen: how() now says something.
   virtual void on_found(frame_ref frame) = 0;
+  /// Octets are missing from here on, and with them perhaps FPDUs; on_lost() follows when the next is found.
+  virtual void on_gap() = 0;
   /// `octets` of the stream from `offset` on belong to no FPDU that could be read; `missing` of them were never
   /// captured.
   virtual void on_lost(std::uint64_t offset, std::uint64_t octets, std::uint64_t missing, frame_ref frame) = 0;

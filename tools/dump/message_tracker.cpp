@@ -292,30 +292,34 @@ void message_tracker::check_valid(const fpdu_unit& unit, stag tag) {
 }
 
 void message_tracker::begin_response(const fpdu_unit& unit, const fpdu_event& e, open_message& m) {
-  m.matched = true;
   request_ledger& asked = peer_->requests_;
+  // Behind a gap requests and responses may be missing: then nothing that is odd about a response is anybody's fault.
+  const bool certain = peer_->requests_certain_;
   const auto fits = [&](const pending_request& r) {
     return !r.atomic && r.read.sink == e.tag && r.read.sink_offset == e.tagged_offset;
   };
   const pending_request* r = asked.oldest();
   if (!r) {
-    if (peer_->requests_certain_) problem(unit, "RDMAP-29", "a Read Response without a Read Request that waits for it");
+    if (certain) problem(unit, "RDMAP-29", "a Read Response without a Read Request that waits for it");
     return;
   }
-  std::size_t at = 0;
   if (!fits(*r)) {
     const auto& all = asked.all();
     const auto match = std::ranges::find_if(all, fits);
     if (match != all.end()) {
-      at = static_cast<std::size_t>(match - all.begin());
-      // Behind a gap the responses to the earlier ones may be what is missing.
-      if (!m.uncertain)
+      if (certain) {
         problem(unit, "RDMAP-25",
                 fmt::format("the response to message {} comes before that to message {}", match->message, r->message));
-      r = &*match;
-    } else if (m.uncertain || r->atomic) {
-      // The first segments may be missing.
-      if (r->atomic && !m.uncertain) problem(unit, "EXT-18", "a Read Response where an Atomic Response is due");
+        r = &*match;
+      } else {
+        // Those before it were answered where the capture has a gap.
+        for (auto earlier = match - all.begin(); earlier != 0; --earlier) asked.remove(0);
+        r = asked.oldest();
+      }
+    } else if (!certain) {
+      return;
+    } else if (r->atomic) {
+      problem(unit, "EXT-18", "a Read Response where an Atomic Response is due");
       return;
     } else {
       problem(unit, "RDMAP-18",
@@ -325,10 +329,6 @@ void message_tracker::begin_response(const fpdu_unit& unit, const fpdu_event& e,
   }
   m.request = r->message;
   m.expected = r->read.size;
-  if (m.uncertain) {
-    while (at-- != 0) asked.remove(0);
-    at = 0;
-  }
 }
 
 void message_tracker::check_response_end(const fpdu_unit& unit, const fpdu_event&, const open_message& m) {
@@ -337,6 +337,7 @@ void message_tracker::check_response_end(const fpdu_unit& unit, const fpdu_event
   const auto& all = asked.all();
   const auto match = std::ranges::find(all, *m.request, &pending_request::message);
   if (match != all.end()) asked.remove(static_cast<std::size_t>(match - all.begin()));
+  peer_->request_answered();
   if (m.event.length != m.expected && !m.event.cut) {
     problem(unit, "RDMAP-19",
             fmt::format("a Read Response of {} octets, where message {} asked for {}", m.event.length, *m.request,
@@ -412,7 +413,7 @@ void message_tracker::complete_request(const fpdu_unit& unit, open_message& m) {
 
 void message_tracker::add_request(const fpdu_unit& unit, const pending_request& r) {
   requests_.add(r);
-  if (most_reads_ && requests_.size() > *most_reads_) {
+  if (most_reads_ && requests_certain_ && requests_.size() > *most_reads_) {
     problem(
         unit, "RDMAP-24",
         fmt::format("{} Read or Atomic Requests outstanding, where {} were agreed", requests_.size(), *most_reads_));
@@ -444,6 +445,7 @@ void message_tracker::complete_atomic_response(const fpdu_unit& unit, open_messa
     }
     a.request = match->message;
     asked.remove(static_cast<std::size_t>(match - all.begin()));
+    peer_->request_answered();
   }
   m.event.detail = a;
 }
@@ -487,8 +489,18 @@ void message_tracker::handle_gap() noexcept {
   }
   for (auto& s : sequence_) s.reset();
   // Requests, and responses to the peer's, may be among what is missing.
+  doubt_requests();
+  if (peer_) peer_->doubt_requests();
+}
+
+void message_tracker::doubt_requests() noexcept {
   requests_certain_ = false;
-  if (peer_) peer_->requests_certain_ = false;
+  answered_ = 0;
+}
+
+void message_tracker::request_answered() noexcept {
+  // Responses come in the order of requests, so a gap is forgotten once all that can be outstanding was asked since.
+  if (!requests_certain_ && ++answered_ > longest_doubt) requests_certain_ = true;
 }
 
 void message_tracker::abandon(open_message& m, const fpdu_unit* unit, std::string_view rule, std::string_view why) {

@@ -42,6 +42,7 @@ class message_tracker {
  private:
   static constexpr std::size_t head_size = rdmap::max_terminate_size;
   static constexpr std::size_t most_invalidated = 4096;
+  static constexpr unsigned longest_doubt = 256;  // responses
 
   /// A message that has begun.
   struct open_message {
@@ -52,7 +53,6 @@ class message_tracker {
     std::vector<std::byte> head;
     std::optional<std::uint64_t> request;  // a Read Response: the request's message number
     std::uint64_t expected = 0;            // octets that request asked for
-    bool matched = false;                  // a request was looked for
   };
 
   void problem(const fpdu_unit& unit, std::string_view rule, std::string text);
@@ -68,6 +68,8 @@ class message_tracker {
   void complete_request(const fpdu_unit& unit, open_message& m);
   void complete_atomic_response(const fpdu_unit& unit, open_message& m);
   void complete_terminate(const fpdu_unit& unit, open_message& m);
+  void doubt_requests() noexcept;
+  void request_answered() noexcept;
   void add_request(const fpdu_unit& unit, const pending_request& r);
   void check_valid(const fpdu_unit& unit, stag tag);
   void abandon(open_message& m, const fpdu_unit* unit, std::string_view rule, std::string_view why);
@@ -81,7 +83,8 @@ class message_tracker {
   std::array<std::optional<std::uint32_t>, 4> sequence_{{1u, 1u, 1u, 1u}};  // next MSN; nothing: not known
   bool continues_ = false;  // what describe() saw continues an open message
   request_ledger requests_;
-  bool requests_certain_ = true;  // no Request can have been missed
+  bool requests_certain_ = true;  // neither a request nor a response can have been missed
+  unsigned answered_ = 0;         // since that was doubted
   std::optional<std::uint16_t> most_reads_;
   std::unordered_set<std::uint32_t> invalidated_;  // STags of the peer, by this side's Sends with Invalidate
   bool terminated_ = false;

@@ -51,6 +51,7 @@ class stream_analysis::half final : public fpdu_consumer {
   void on_fpdu(const fpdu_unit& unit) override;
   void on_framing_problem(std::uint64_t offset, frame_ref frame, std::string_view rule, std::string text) override;
   void on_found(frame_ref frame) override;
+  void on_gap() override { tracker_.handle_gap(); }
   void on_lost(std::uint64_t offset, std::uint64_t octets, std::uint64_t missing, frame_ref frame) override;
   void on_unreadable(std::uint64_t offset, frame_ref frame, bool crc_bad, std::string text) override;
 

@@ -136,12 +136,16 @@ bool tcp_half::skip_hole(octet_consumer& out) {
   } else {
     return false;
   }
-  const std::uint64_t offset = next_;
-  next_ = to;
-  out.on_hole(from_, offset, to - offset, hole_kind::missing, frame);
+  skip_to(to, frame, out);
+  return true;
+}
+
+void tcp_half::skip_to(std::uint64_t offset, frame_ref frame, octet_consumer& out) {
+  const std::uint64_t from = next_;
+  next_ = offset;
+  out.on_hole(from_, from, offset - from, hole_kind::missing, frame);
   hand_on_waiting(out);
   if (fin_at_ && next_ >= *fin_at_ && !ended_) finish(ending::fin, fin_frame_, out);
-  return true;
 }
 
 void tcp_half::finish(ending how, frame_ref frame, octet_consumer& out) {

@@ -37,12 +37,18 @@ class tcp_half {
   void add(const tcp_segment& s, octet_consumer& out);
   /// Gives up what is missing in front of the first octets that wait, or of the FIN; false when nothing waits.
   bool skip_hole(octet_consumer& out);
+  /// The same, as far as `offset`, from which on octets are at hand elsewhere. Precondition: next() < offset.
+  void skip_to(std::uint64_t offset, frame_ref frame, octet_consumer& out);
   /// Tells the end once. What waits is handed on first.
   void finish(ending how, frame_ref frame, octet_consumer& out);
 
   /// Offset of the next octet in order.
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
   [[nodiscard]] bool ended() const noexcept { return ended_; }
+  /// Offset of the first octets that wait.
+  [[nodiscard]] std::optional<std::uint64_t> first_waiting() const noexcept {
+    return waiting_.empty() ? std::nullopt : std::optional(waiting_.begin()->first);
+  }
   [[nodiscard]] std::size_t waiting_octets() const noexcept { return waiting_octets_; }
   /// How far beyond what is in order this acknowledgement of the peer goes; negative for an old one.
   [[nodiscard]] std::int64_t beyond(std::uint32_t acknowledged) const noexcept;
