@@ -215,6 +215,29 @@ std::vector<entry> catalog() {
     all.push_back(std::move(e));
   }
   {
+    // Too little of a Read Request, an Atomic Request and a Terminate to know what they say.
+    talk t({}, {}, {.snap = 90});
+    t.say(side::client, read_request(1, {.sink = {9}, .size = 500, .source = {3}}));
+    t.say(side::server, read_response(9, 0, counted(500)));
+    t.say(side::client, atomic_request(2, {.identifier = 7, .remote = {5}}));
+    t.say(side::server, atomic_response(1, {.identifier = 7, .value = 41}));
+    t.say(side::server, terminate(from_hex("1202c000 001c4143 00000000 00000000 00000009 00000000")));
+    entry e = finished("snap-length-reads", t, "ReadReq ReadResp AtomicReq AtomicResp Terminate", 5);
+    for (const frame& f : e.frames) e.lost += f.length - f.data.size();
+    e.rules = "CAPTURE CAPTURE";
+    all.push_back(std::move(e));
+  }
+  {
+    // The Request was not captured: the Reply and the chain of FPDUs tell all but CRC and markers, and the CRC shows.
+    talk t;
+    t.tcp.frames.erase(t.tcp.frames.begin() + 3);
+    chat(t, 40, 100);
+    entry e = finished("request-missing", t, repeat("Send Write", 40), 80);
+    e.lost = 24;
+    e.rules = "TCP";
+    all.push_back(std::move(e));
+  }
+  {
     const rdmap::atomic_request add{
         .identifier = 7, .remote = {0x11223344}, .remote_offset = 0x2000, .data = 1, .compare_mask = ~std::uint64_t{0}};
     talk t;

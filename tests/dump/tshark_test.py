@@ -33,6 +33,8 @@ WRONG = {
     "hole-markers": "behind missing octets it finds no FPDU again",
     "hole-across-fpdus": "behind missing octets it finds no FPDU again",
     "snap-length": "reads no DDP header of an FPDU that was captured in part, though the header was captured",
+    "snap-length-reads": "reads no DDP header of an FPDU that was captured in part, though the header was captured",
+    "request-missing": "without both start-up frames it sees no iWARP",
     "same-ports-again": "takes the start-up of the next connection between the same ports for an FPDU of the last",
 }
 # Fixtures, likewise.

@@ -161,6 +161,13 @@ struct note_event {
   std::string text;
 };
 
+/// Octets of a stream that say nothing: missing from the capture, or passed over to the next FPDU. What there is to tell a
+/// reader about it comes as a problem.
+struct lost_event {
+  place at;
+  std::uint64_t octets = 0;
+};
+
 struct summary_event {
   std::uint64_t frames = 0;
   std::uint64_t tcp_streams = 0;
@@ -180,6 +187,7 @@ class event_sink {
   virtual void on(const message_event&) {}
   virtual void on(const problem_event&) {}
   virtual void on(const note_event&) {}
+  virtual void on(const lost_event&) {}
   virtual void on(const summary_event&) {}
 
  protected:

@@ -26,6 +26,7 @@ class extractor final : public event_sink {
   void on(const message_event& e) override;
   void on(const problem_event& e) override { next_.on(e); }
   void on(const note_event& e) override { next_.on(e); }
+  void on(const lost_event& e) override { next_.on(e); }
   void on(const summary_event& e) override { next_.on(e); }
 
   extractor(const extractor&) = delete;

@@ -25,11 +25,12 @@ void fpdu_reader::begin(std::uint64_t offset, framing how) {
   startup_unknown_ = false;
 }
 
-void fpdu_reader::begin_unknown(std::uint64_t offset) {
+void fpdu_reader::begin_unknown(std::uint64_t offset, std::uint64_t missing) {
   clear();
+  missing_ = missing;
   hunting_ = true;
   startup_unknown_ = true;
-  lost_from_ = offset;
+  lost_from_ = offset - missing;
   buffer_offset_ = offset;
 }
 

@@ -56,8 +56,8 @@ class fpdu_reader {
 
   /// Full operation begins at this offset of the TCP stream; `how` has crc and markers, as far as negotiated.
   void begin(std::uint64_t offset, framing how);
-  /// The stream began before the capture, or with a hole.
-  void begin_unknown(std::uint64_t offset);
+  /// The stream began before the capture, or with a hole of `missing` octets that ends here.
+  void begin_unknown(std::uint64_t offset, std::uint64_t missing = 0);
 
   void octets(std::uint64_t offset, const_bytes in, frame_ref frame);
   void hole(std::uint64_t offset, std::uint64_t size, frame_ref frame);

@@ -386,12 +386,18 @@ void message_tracker::complete(const fpdu_unit& unit, open_message& m) {
 void message_tracker::complete_request(const fpdu_unit& unit, open_message& m) {
   pending_request r{.message = m.event.number, .offset = m.event.at.offset, .frame = unit.frame};
   if (m.event.op == opcode::read_request) {
-    if (m.head.size() < rdmap::read_request_size) return;
+    if (m.head.size() < rdmap::read_request_size) {
+      doubt_requests();  // there is a request, and nothing is known of it
+      return;
+    }
     r.read = rdmap::read_request::parse(const_bytes(m.head).first<rdmap::read_request_size>());
     m.event.detail = r.read;
     if (r.read.size != 0) check_valid(unit, r.read.source);
   } else {
-    if (m.head.size() < rdmap::atomic_request_size) return;
+    if (m.head.size() < rdmap::atomic_request_size) {
+      doubt_requests();
+      return;
+    }
     const auto wire = const_bytes(m.head).first<rdmap::atomic_request_size>();
     const auto a = rdmap::atomic_request::parse(wire);
     m.event.detail = a;
@@ -454,6 +460,10 @@ void message_tracker::complete_terminate(const fpdu_unit& unit, open_message& m)
   terminated_ = true;
   if (peer_->terminated_) problem(unit, "RDMAP-69", "a Terminate in answer to a Terminate");
   const auto t = rdmap::terminate_message::parse(m.head);
+  if (m.event.cut) {
+    if (t) m.event.detail = terminate_detail{*t};  // what is missing may only be so in the capture
+    return;
+  }
   if (!t) {
     problem(unit, "RDMAP-40", fmt::format("a Terminate of {} octets, less than its control word", m.head.size()));
     return;

@@ -112,7 +112,7 @@ void stream_analysis::half::hole(std::uint64_t offset, std::uint64_t size, hole_
       if (!mid_stream_) {
         mid_stream_ = true;
         begun_ = true;
-        reader_.begin_unknown(offset + size);
+        reader_.begin_unknown(offset + size, size);
       } else {
         reader_.hole(offset, size, frame);
       }
@@ -122,7 +122,7 @@ void stream_analysis::half::hole(std::uint64_t offset, std::uint64_t size, hole_
       buffer_.clear();
       phase_ = phase::looking;
       mid_stream_ = true;
-      reader_.begin_unknown(offset + size);
+      reader_.begin_unknown(offset + size, size);
       return;
     case phase::waiting:
       pieces_.push_back({.offset = offset, .hole = size, .octets = {}, .frame = frame, .kind = kind});
@@ -183,6 +183,9 @@ void stream_analysis::half::on_found(frame_ref frame) {
     tracker_.begin_uncertain();
   }
   half& peer = owner_.at(other(from_));
+  if (peer.phase_ == phase::waiting && peer.fields_->kind == mpa::frame_kind::reply) {
+    owner_.enter_full_operation(*this, peer);  // this side's Request is missing
+  }
   if (reader_.how().crc) peer.reader_.learn_crc(*reader_.how().crc);
 }
 
@@ -215,6 +218,7 @@ void stream_analysis::half::on_framing_problem(std::uint64_t offset, frame_ref f
 void stream_analysis::half::on_lost(std::uint64_t offset, std::uint64_t octets, std::uint64_t missing,
                                     frame_ref frame) {
   owner_.totals_.lost_octets += octets;
+  owner_.out_.on(lost_event{.at = owner_.place_of(from_, offset, frame), .octets = octets});
   const bool said = last_hole_snapped_ && snap_said_;
   if (last_hole_snapped_) snap_said_ = true;
   if (!said && missing != 0 && last_hole_snapped_) {

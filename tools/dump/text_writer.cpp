@@ -82,6 +82,38 @@ struct detail_writer {
 
 }  // namespace
 
+void append_detail(buffer& out, const message_event& e) { std::visit(detail_writer{out}, e.detail); }
+
+void append_fields(buffer& out, const mpa_event& e, std::size_t private_octets) {
+  add(out, "rev {}, crc {}, markers {}{}", e.revision, e.crc ? "on" : "off", e.markers ? "on" : "off",
+      e.rejected ? ", REJECTED" : "");
+  if (e.enhanced) {
+    add(out, ", ird ");
+    add_depth(out, e.enhanced->ird);
+    add(out, ", ord ");
+    add_depth(out, e.enhanced->ord);
+    if (e.enhanced->peer_to_peer) {
+      add(out, ", peer-to-peer, rtr ");
+      add_rtr(out, e.enhanced->rtr);
+    }
+  }
+  if (!e.private_data.empty()) {
+    add(out, ", {} octets of private data: ", e.private_data.size());
+    append_hex(out, e.private_data.data(), std::min(private_octets, e.private_data.size()));
+    if (e.private_data.size() > private_octets) add(out, "...");
+  }
+  if (e.negotiated) {
+    const agreement& a = *e.negotiated;
+    add(out, "; agreed: rev {}, crc {}, markers {}", a.revision, a.crc ? "on" : "off",
+        a.markers_from_initiator && a.markers_from_responder ? "both ways"
+        : a.markers_from_initiator                           ? "from the initiator"
+        : a.markers_from_responder                           ? "from the responder"
+                                                             : "off");
+    if (a.initiator_reads) add(out, ", initiator reads {}", *a.initiator_reads);
+    if (a.responder_reads) add(out, ", responder reads {}", *a.responder_reads);
+  }
+}
+
 void text_writer::begin(const place& at, std::string_view what) {
   if (!origin_) origin_ = at.frame.time;
   // Captures merged from several hosts may step back in time.
@@ -110,36 +142,11 @@ void text_writer::on(const stream_event& e) {
 }
 
 void text_writer::on(const mpa_event& e) {
+  static constexpr std::size_t most = 32;
   buffer& out = out_.text();
   begin(e.at, e.kind == mpa::frame_kind::request ? "MPA Request" : "MPA Reply");
-  add(out, " {:>10}  rev {}, crc {}, markers {}{}", "", e.revision, e.crc ? "on" : "off", e.markers ? "on" : "off",
-      e.rejected ? ", REJECTED" : "");
-  if (e.enhanced) {
-    add(out, ", ird ");
-    add_depth(out, e.enhanced->ird);
-    add(out, ", ord ");
-    add_depth(out, e.enhanced->ord);
-    if (e.enhanced->peer_to_peer) {
-      add(out, ", peer-to-peer, rtr ");
-      add_rtr(out, e.enhanced->rtr);
-    }
-  }
-  if (!e.private_data.empty()) {
-    static constexpr std::size_t most = 32;
-    add(out, ", {} octets of private data: ", e.private_data.size());
-    append_hex(out, e.private_data.data(), std::min(most, e.private_data.size()));
-    if (e.private_data.size() > most) add(out, "...");
-  }
-  if (e.negotiated) {
-    const agreement& a = *e.negotiated;
-    add(out, "; agreed: rev {}, crc {}, markers {}", a.revision, a.crc ? "on" : "off",
-        a.markers_from_initiator && a.markers_from_responder ? "both ways"
-        : a.markers_from_initiator                           ? "from the initiator"
-        : a.markers_from_responder                           ? "from the responder"
-                                                             : "off");
-    if (a.initiator_reads) add(out, ", initiator reads {}", *a.initiator_reads);
-    if (a.responder_reads) add(out, ", responder reads {}", *a.responder_reads);
-  }
+  add(out, " {:>10}  ", "");
+  append_fields(out, e, most);
   out_.end_line();
   if (options_.hex) hex(e.wire);
 }
@@ -179,7 +186,7 @@ void text_writer::on(const message_event& e) {
     add(out, " msn {}", e.sequence);
     if (rdmap::invalidates(e.op)) add(out, ", invalidates 0x{:08x}", e.invalidate.value);
   }
-  std::visit(detail_writer{out}, e.detail);
+  append_detail(out, e);
   if (e.segments > 1) add(out, "  ({} segments, frames {}-{})", e.segments, e.first_frame.number, e.at.frame.number);
   if (e.crc_bad) add(out, "  CRC BAD");
   if (e.cut) add(out, "  not captured whole");

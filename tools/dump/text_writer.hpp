@@ -15,6 +15,11 @@ struct text_options {
   bool hex = false;    // the octets of every FPDU and start-up frame
 };
 
+/// What a message says beyond its header, as in its line; nothing for most.
+void append_detail(fmt::memory_buffer& out, const message_event& e);
+/// What a start-up frame says, as in its line, with as much of its private data.
+void append_fields(fmt::memory_buffer& out, const mpa_event& e, std::size_t private_octets);
+
 class text_writer final : public event_sink {
  public:
   text_writer(output_buffer& out, text_options options) noexcept : out_(out), options_(options) {}
