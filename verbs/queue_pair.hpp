@@ -86,7 +86,9 @@ struct connect_options : connection_options {
 };
 
 struct accept_options {
-  const_bytes private_data = {};          ///< copied; 0..508 octets, 0..512 towards a revision 1 peer
+  /// Copied; 0..508 octets, 0..512 towards a revision 1 peer. A Linux siw initiator takes 252: its kernel panics at
+  /// more.
+  const_bytes private_data = {};
   std::optional<std::uint16_t> ird = {};  ///< instead of the listener's
   std::optional<std::uint16_t> ord = {};
 };

@@ -553,12 +553,12 @@ TEST(Timeouts, OfTheFrames) {
 TEST(Timeouts, OfTheRespondersSilence) {
   const octets empty_write = segment(tagged{.stag = 1});
   for (const auto& [peer_to_peer, says_something, heard] : {std::tuple{false, false, false},
-                                                           {false, false, true},
-                                                           {false, true, false},
-                                                           {false, true, true},
-                                                           {true, false, false},
-                                                           {true, true, false},
-                                                           {true, false, true}}) {
+                                                            {false, false, true},
+                                                            {false, true, false},
+                                                            {false, true, true},
+                                                            {true, false, false},
+                                                            {true, true, false},
+                                                            {true, false, true}}) {
     rdmap::stream_options options;
     options.rtr_delay = 20ms;
     options.startup.peer_to_peer = peer_to_peer;

@@ -9,7 +9,7 @@
 // disconnect  abort  exit  bad:N; here alone: solicited:N  invalidate:N, Sends that invalidate what was offered or wake
 // bad: a Write with a key that the peer does not have.  last: a Send that the peer may answer by ending the connection,
 // so that its completion may say anything.
-#include <unistd.h>
+#include <poll.h>
 
 #include <array>
 #include <chrono>
@@ -21,7 +21,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "tests/support/hex.hpp"
@@ -127,7 +126,7 @@ class probe {
         std::_Exit(0);
       } else if (want_.answer == "ignore") {
         // Nothing tells a listener that a Request was given up; answering it does.
-        std::this_thread::sleep_for(1s);
+        (void)requests.wait(1s);
         qp_ = {};
         make_queue_pair();
         if (const auto late = qp_.accept(request.request); !late) {
@@ -291,7 +290,11 @@ class probe {
     verbs::completion done;
     while (cq_->poll({&done, 1}) == 0) {
       if (std::chrono::steady_clock::now() > end) give_up("no completion");
-      ::usleep(50);
+      cq_->arm();
+      if (cq_->poll({&done, 1}) != 0) break;  // came before arm()
+      pollfd waiting{.fd = cq_->descriptor(), .events = POLLIN, .revents = 0};
+      ::poll(&waiting, 1, 100);
+      cq_->acknowledge();
     }
     return done;
   }
