@@ -7,7 +7,7 @@
 packages_build="cmake ninja-build g++ pkg-config libboost-dev libssl-dev libisal-dev libexpected-dev libpcap-dev
   libboost-iostreams-dev libcli11-dev libfmt-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev"
 packages_test="$packages_build libgtest-dev libgmock-dev libbenchmark-dev ccache tshark zstd
-  clang clang-format clang-tidy python3 git"
+  clang clang-format clang-tidy python3 git chromium fonts-dejavu-core"
 # A compiler's run-time for sanitizers and libFuzzer under clang; g++ brings its own.
 packages_fuzz="$packages_test libclang-rt-14-dev"
 # The interop lab: the siw host runs the programs of the machine it is on, our side is behind a tap.

@@ -161,8 +161,8 @@ struct note_event {
   std::string text;
 };
 
-/// Octets of a stream that say nothing: missing from the capture, or passed over to the next FPDU. What there is to tell a
-/// reader about it comes as a problem.
+/// Octets of a stream that say nothing: missing from the capture, or passed over to the next FPDU. What there is to
+/// tell a reader about it comes as a problem.
 struct lost_event {
   place at;
   std::uint64_t octets = 0;

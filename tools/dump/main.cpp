@@ -14,6 +14,7 @@
 #include "tools/dump/analyser.hpp"
 #include "tools/dump/capture_file.hpp"
 #include "tools/dump/extractor.hpp"
+#include "tools/dump/html_writer.hpp"
 #include "tools/dump/json_writer.hpp"
 #include "tools/dump/link_layer.hpp"
 #include "tools/dump/replay_script.hpp"
@@ -40,6 +41,17 @@ void read_capture(const std::string& path, const std::string& filter, const anal
   if (!capture.damage().empty()) throw tools::failure(capture.damage());
 }
 
+/// Lets the summary through and nothing else.
+class summary_line final : public event_sink {
+ public:
+  explicit summary_line(event_sink& next) noexcept : next_(next) {}
+  using event_sink::on;
+  void on(const summary_event& e) override { next_.on(e); }
+
+ private:
+  event_sink& next_;
+};
+
 int program(int argc, char** argv) {
   CLI::App app("Decodes and checks the iWARP connections in a capture (pcap or pcapng, also compressed).",
                "iwarp-dump");
@@ -48,6 +60,7 @@ int program(int argc, char** argv) {
   std::vector<std::uint16_t> ports;
   bool json = false;
   text_options text;
+  std::string page;
   std::string extract;
   replay_options live;
   std::uint64_t timeout = 5;
@@ -56,6 +69,9 @@ int program(int argc, char** argv) {
   app.add_flag("-v,--verbose", text.fpdus, "A line for every FPDU with all its fields");
   app.add_flag("-x,--hex", text.hex, "The octets of every FPDU and start-up frame");
   app.add_flag("--json", json, "One JSON object per line: mpa, fpdu, message, problem, summary");
+  app.add_option("--html", page, "Write one page with tables, a ladder diagram and plots, instead of lines")
+      ->type_name("FILE")
+      ->excludes("--json", "--verbose", "--hex");
   app.add_option("--port", ports, "Only connections with this TCP port, and those are iWARP. May be repeated")
       ->type_name("N");
   app.add_option("--filter", filter, "Only packets that this expression of pcap-filter(7) lets pass")->type_name("BPF");
@@ -82,6 +98,9 @@ int program(int argc, char** argv) {
   json_writer as_json(buffer);
   text_writer as_text(buffer, text);
   event_sink* sink = json ? static_cast<event_sink*>(&as_json) : &as_text;
+  summary_line last_line(as_text);
+  std::optional<html_writer> as_page;
+  if (!page.empty()) sink = &as_page.emplace(page, tools::printable(path), last_line);
   std::optional<extractor> files;
   if (!extract.empty()) sink = &files.emplace(extract, *sink);
 
