@@ -1,6 +1,6 @@
 // Internal to tcp_glue and verbs.
 // A transport that writes what passes through it to a recording_file, and is otherwise the one it wraps.
-// Threading, time, I/O: the wrapped transport's, and the file's.
+// Threading: as the wrapped transport and the file.  Time: none.  I/O: theirs.
 #pragma once
 
 #include "tcp_glue/recording_file.hpp"
