@@ -119,6 +119,31 @@ void kernel_transport::cancel() noexcept {
   socket_.cancel(ignored);
 }
 
+// Not TCP_USER_TIMEOUT: that also ends a connection whose peer answers, but has kept its window closed for so long.
+// Such a peer is only waiting for a receive to be posted.
+void kernel_transport::keep_alive(std::chrono::seconds limit) noexcept {
+  static constexpr int probes = 3;
+  const int seconds = static_cast<int>(limit.count());
+  const int interval = std::max(1, seconds / (2 * probes));
+  const int idle = std::max(1, seconds - probes * interval);
+  const int fd = socket_.native_handle();
+  // A kernel that refuses one of them goes on with its own.
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+std::optional<std::chrono::milliseconds> kernel_transport::unanswered() const noexcept {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+      size < offsetof(tcp_info, tcpi_last_ack_recv) + sizeof info.tcpi_last_ack_recv) {
+    return std::nullopt;
+  }
+  if (info.tcpi_unacked == 0 && info.tcpi_probes == 0) return std::nullopt;
+  return std::chrono::milliseconds(info.tcpi_last_ack_recv);
+}
+
 std::uint32_t kernel_transport::emss() const noexcept {
   const int fd = socket_.native_handle();
   // TCP_MAXSEG on a connection is what one segment carries now: path MTU and TCP options are already taken off.

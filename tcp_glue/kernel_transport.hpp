@@ -24,6 +24,8 @@ class kernel_transport final : public transport {
   void wait_writable(std::shared_ptr<readiness_handler> handler) override;
   void wait_lost(std::shared_ptr<readiness_handler> handler) override;
   void cancel() noexcept override;
+  void keep_alive(std::chrono::seconds limit) noexcept override;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> unanswered() const noexcept override;
   [[nodiscard]] std::uint32_t emss() const noexcept override;
   [[nodiscard]] result<endpoint> local_endpoint() const noexcept override;
   [[nodiscard]] result<endpoint> remote_endpoint() const noexcept override;

@@ -65,6 +65,10 @@ class recording_transport final : public transport {
   void wait_writable(std::shared_ptr<readiness_handler> handler) override { inner_->wait_writable(std::move(handler)); }
   void wait_lost(std::shared_ptr<readiness_handler> handler) override { inner_->wait_lost(std::move(handler)); }
   void cancel() noexcept override { inner_->cancel(); }
+  void keep_alive(std::chrono::seconds limit) noexcept override { inner_->keep_alive(limit); }
+  [[nodiscard]] std::optional<std::chrono::milliseconds> unanswered() const noexcept override {
+    return inner_->unanswered();
+  }
   [[nodiscard]] std::uint32_t emss() const noexcept override { return inner_->emss(); }
   [[nodiscard]] result<endpoint> local_endpoint() const noexcept override { return inner_->local_endpoint(); }
   [[nodiscard]] result<endpoint> remote_endpoint() const noexcept override { return inner_->remote_endpoint(); }

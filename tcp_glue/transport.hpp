@@ -9,8 +9,10 @@
 #include "base/result.hpp"
 #include "tcp_glue/endpoint.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <system_error>
 
@@ -73,6 +75,13 @@ class transport {
   virtual void wait_lost(std::shared_ptr<readiness_handler> handler) { (void)handler; }
   /// Gives up pending waits; their handlers get operation_canceled. close(), abort() and the destructor do the same.
   virtual void cancel() noexcept = 0;
+
+  /// Has TCP find by itself a peer that is silent while there is nothing to send: after about `limit`, 1 s or more, the
+  /// connection is lost with timed_out. Without support: as TCP has it.
+  virtual void keep_alive(std::chrono::seconds limit) noexcept { (void)limit; }
+  /// How long ago the peer's TCP was heard of last, while something of this side waits for its answer: octets, or a
+  /// probe of its closed window. Nothing waits, or TCP cannot say: nullopt.
+  [[nodiscard]] virtual std::optional<std::chrono::milliseconds> unanswered() const noexcept { return std::nullopt; }
 
   /// Effective maximum segment size for sending now, in octets; never 0.
   [[nodiscard]] virtual std::uint32_t emss() const noexcept = 0;

@@ -18,17 +18,23 @@ connection::connection(std::shared_ptr<domain> where, std::unique_ptr<tcp_glue::
       remote_(transport_->remote_endpoint().value_or(tcp_glue::endpoint{})),
       stream_(options, domain_->rx_memory(), domain_->batches()),
       driver_(*transport_, stream_),
-      timer_(domain_->io()) {}
+      timer_(domain_->io()),
+      peer_watch_(domain_->io()) {
+  if (domain_->peer_timeout().count() != 0) transport_->keep_alive(domain_->peer_timeout());
+}
 
 connection::~connection() = default;
 
 std::shared_ptr<connection> connection::make(std::shared_ptr<domain> where,
                                              std::unique_ptr<tcp_glue::transport> transport,
                                              const rdmap::stream_options& options) {
-  return {new connection(std::move(where), std::move(transport), options), [](connection* c) {
-            const std::shared_ptr<domain> home = c->domain_;  // stays while it buries
-            home->bury(c);
-          }};
+  const std::shared_ptr<connection> fresh(new connection(std::move(where), std::move(transport), options),
+                                          [](connection* c) {
+                                            const std::shared_ptr<domain> home = c->domain_;  // stays while it buries
+                                            home->bury(c);
+                                          });
+  if (fresh->domain_->peer_timeout().count() != 0) fresh->watch_peer();
+  return fresh;
 }
 
 void connection::service(timestamp now) noexcept {
@@ -43,6 +49,7 @@ void connection::service(timestamp now) noexcept {
   }
   if (driver_.closed()) {
     timer_.cancel();
+    peer_watch_.cancel();
     timer_at_ = never;
     domain_->remove(*this);
     return;
@@ -108,6 +115,30 @@ void connection::arm_timer() noexcept {
   });
 }
 
+// Keep-alive finds a dead peer while nothing waits for it; TCP alone would repeat what does wait for a quarter of an
+// hour.
+void connection::watch_peer() noexcept {
+  peer_watch_.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(domain_->peer_timeout()) / 4);
+  peer_watch_.async_wait([weak = weak_from_this()](const boost::system::error_code& ec) {
+    const auto self = weak.lock();
+    if (ec || self == nullptr) return;
+    const domain::turn here(*self->domain_);
+    if (self->closed()) return;
+    const timestamp now = domain::now();
+    const auto silence = self->transport_->unanswered();
+    if (!silence) {
+      self->unanswered_since_ = never;
+    } else if (self->unanswered_since_ == never || *silence < now - self->unanswered_since_) {
+      self->unanswered_since_ = now;  // it waits from now on, or was answered meanwhile
+    } else if (now - self->unanswered_since_ >= self->domain_->peer_timeout()) {
+      self->driver_.handle_lost(std::make_error_code(std::errc::timed_out), now);
+      self->service(now);
+      return;
+    }
+    self->watch_peer();
+  });
+}
+
 void connection::on_readable(std::error_code ec) noexcept {
   const domain::turn here(*domain_);
   read_armed_ = false;
@@ -144,6 +175,7 @@ void connection::drop() noexcept {
   owner = nullptr;
   listener = nullptr;
   timer_.cancel();
+  peer_watch_.cancel();
   if (!driver_.closed()) {
     if (stream_.needs_consumer()) {
       transport_->abort();

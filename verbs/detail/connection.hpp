@@ -59,6 +59,7 @@ class connection final : public tcp_glue::readiness_handler, public std::enable_
   void read(timestamp now) noexcept;
   void tell_events() noexcept;
   void arm_timer() noexcept;
+  void watch_peer() noexcept;
 
   std::shared_ptr<domain> domain_;
   std::unique_ptr<tcp_glue::transport> transport_;
@@ -68,6 +69,8 @@ class connection final : public tcp_glue::readiness_handler, public std::enable_
   tcp_glue::driver driver_;
   boost::asio::steady_timer timer_;
   timestamp timer_at_ = never;
+  boost::asio::steady_timer peer_watch_;
+  timestamp unanswered_since_ = never;
   bool read_armed_ = false;
   bool write_armed_ = false;
   bool lost_armed_ = false;

@@ -11,7 +11,7 @@ context_state::context_state(const context_options& options, std::shared_ptr<tcp
       recording_(std::move(recording)),
       regions_(!manual_ && options.domains > 1) {
   for (unsigned i = 0; i < (manual_ ? 1 : options.domains); ++i) {
-    domains_.push_back(std::make_shared<domain>(manual_ ? options.io : nullptr));
+    domains_.push_back(std::make_shared<domain>(manual_ ? options.io : nullptr, options.peer_timeout));
   }
   for (const auto& d : domains_) d->start();
 }

@@ -8,8 +8,9 @@
 
 namespace iwarp::verbs::detail {
 
-domain::domain(boost::asio::io_context* io)
-    : own_(io == nullptr ? std::make_unique<boost::asio::io_context>() : nullptr),
+domain::domain(boost::asio::io_context* io, std::chrono::seconds peer_timeout)
+    : peer_timeout_(peer_timeout),
+      own_(io == nullptr ? std::make_unique<boost::asio::io_context>() : nullptr),
       io_(io == nullptr ? own_.get() : io) {}
 
 domain::~domain() = default;

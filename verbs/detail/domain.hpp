@@ -37,7 +37,7 @@ inline constexpr std::size_t max_domains = 64;  ///< of one context
 class domain {
  public:
   /// `io` null: owns an io_context and a thread that runs it.
-  explicit domain(boost::asio::io_context* io);
+  domain(boost::asio::io_context* io, std::chrono::seconds peer_timeout);
   ~domain();
   void start();
   /// Ends the thread, resets every connection, drops what waits. Nobody may use the domain afterwards.
@@ -89,6 +89,8 @@ class domain {
   [[nodiscard]] mpa::rx_memory& rx_memory() noexcept { return rx_memory_; }
   [[nodiscard]] mpa::tx_batch_pool& batches() noexcept { return batches_; }
 
+  /// 0: none.
+  [[nodiscard]] std::chrono::seconds peer_timeout() const noexcept { return peer_timeout_; }
   [[nodiscard]] boost::asio::io_context& io() noexcept { return *io_; }
   [[nodiscard]] bool manual() const noexcept { return own_ == nullptr; }
   [[nodiscard]] static std::chrono::nanoseconds now() noexcept {
@@ -124,6 +126,7 @@ class domain {
   void watch_pollers();
   void arm_all() noexcept;
 
+  const std::chrono::seconds peer_timeout_;
   std::unique_ptr<boost::asio::io_context> own_;
   boost::asio::io_context* io_;
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;

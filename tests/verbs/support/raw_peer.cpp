@@ -1,6 +1,7 @@
 #include "tests/verbs/support/raw_peer.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -66,6 +67,12 @@ raw_socket::ending raw_socket::wait_end(std::chrono::milliseconds limit) {
 }
 
 void raw_socket::fin() { ::shutdown(fd_, SHUT_WR); }
+
+void raw_socket::die() {
+  sock_filter nothing{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+  const sock_fprog program{.len = 1, .filter = &nothing};
+  ASSERT_EQ(::setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
+}
 
 void raw_socket::reset() {
   const linger now{.l_onoff = 1, .l_linger = 0};

@@ -42,6 +42,8 @@ class raw_socket {
   /// Reads away what is there and says how the stream ended; `none`: it goes on.
   ending wait_end(std::chrono::milliseconds limit = std::chrono::seconds(20));
   void fin();
+  /// As if its machine had lost power: whatever comes for it is dropped and not acknowledged.
+  void die();
   void reset();
   void close();
 

@@ -18,7 +18,8 @@ T must(result<T> r, const char* what) {
 }
 
 verbs::context make_context(const setup& how, boost::asio::io_context* io) {
-  auto made = verbs::context::create({.progress = how.mode, .io = io, .domains = how.domains});
+  auto made = verbs::context::create(
+      {.progress = how.mode, .io = io, .domains = how.domains, .peer_timeout = how.peer_timeout});
   if (!made) throw std::system_error(made.error());
   return *made;
 }

@@ -31,6 +31,7 @@ struct setup {
   verbs::progress_mode mode = verbs::progress_mode::automatic;
   unsigned domains = 1;
   bool v6 = false;
+  std::chrono::seconds peer_timeout = verbs::context_options{}.peer_timeout;
 
   [[nodiscard]] verbs::endpoint loopback() const;
 };
