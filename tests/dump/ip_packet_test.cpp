@@ -46,7 +46,8 @@ octets as_octets(const std::optional<dump::ip_payload>& p) {
 TEST(IpPacket, LinkLayerPaddingIsNoPayload) {
   ip_reader reader;
   const octets payload = counted(20);
-  const auto got = reader.read(ipv4(payload) + octets(26, std::byte{0xEE}));
+  const octets packet = ipv4(payload) + octets(26, std::byte{0xEE});  // what is read refers to it
+  const auto got = reader.read(packet);
   EXPECT_EQ(as_octets(got), payload);
   EXPECT_EQ(got->length, 20u);
   EXPECT_EQ(as_octets(reader.read(ipv6(6, payload) + octets(6))), payload);

@@ -157,6 +157,8 @@ void require_reason(const event& told, const party& other, bool by_siw, scene wh
   } else {
     fine.insert(make_error_code(mpa::errc::tcp_lost).message());
   }
+  // A process that dies before it has read everything resets the connection.
+  if (how == ending::kill && !by_siw) fine.insert(make_error_code(mpa::errc::tcp_lost).message());
   if (!quiet) {
     // FIN between two messages, between two FPDUs of one, or within one; what is answered then is met with a reset.
     fine.insert(make_error_code(mpa::errc::tcp_lost).message());
