@@ -1,5 +1,6 @@
 #include "mpa/ulpdu.hpp"
 
+#include "base/place.hpp"
 #include "mpa/marker.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ void ulpdu::copy_to(std::size_t offset, mutable_bytes out) const noexcept {
       at += marker_size * (1 + behind / marker_gap);
       run = std::min(run, marker_gap - behind % marker_gap);
     }
-    std::memcpy(out.data(), raw_.data() + at, run);
+    place(out.data(), raw_.data() + at, run);
     own += run;
     out = out.subspan(run);
   }
