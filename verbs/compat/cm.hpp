@@ -56,8 +56,8 @@ struct cm_id final : librdmacm_id, event_target {
   void on_event(const verbs::connection_event& event) override;
   /// Events of its queue pair.
   void on_connection(const verbs::connection_event& event);
-  /// Its queue pair is going.
-  void forget_qp() noexcept { carried_by = nullptr; }
+  /// Its queue pair is going, and a connection with it.
+  void forget_qp();
 
   void tell(rdma_cm_event_type type, int status = 0);
   void tell(std::unique_ptr<cm_event> event);
@@ -78,6 +78,7 @@ struct cm_id final : librdmacm_id, event_target {
   bool bound = false;
   bool v6_only = false;
   bool resolved = false;
+  bool connected = false;  // and nobody was told of its end
   // rdma_create_ep()
   ibv_pd* ep_pd = nullptr;
   std::optional<ibv_qp_init_attr> ep_qp;

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "verbs/compat/cm.hpp"
 
@@ -19,15 +20,16 @@ bool make_queue(cm_id& id, ibv_comp_channel*& channel, ibv_cq*& cq, std::uint32_
   channel = nullptr;
   return false;
 }
-void drop_queue(ibv_comp_channel*& channel, ibv_cq*& cq) {
-  if (cq != nullptr) ibv_destroy_cq(cq);
-  if (channel != nullptr) ibv_destroy_comp_channel(channel);
-  cq = nullptr;
-  channel = nullptr;
-}
+/// Also what a program put there itself: rsockets have one queue for both directions.
 void drop_queues(cm_id& id) {
-  drop_queue(id.recv_cq_channel, id.recv_cq);
-  drop_queue(id.send_cq_channel, id.send_cq);
+  ibv_cq* const receive = std::exchange(id.recv_cq, nullptr);
+  ibv_cq* const send = std::exchange(id.send_cq, nullptr);
+  if (receive != nullptr) ibv_destroy_cq(receive);
+  if (send != nullptr && send != receive) ibv_destroy_cq(send);
+  ibv_comp_channel* const of_receive = std::exchange(id.recv_cq_channel, nullptr);
+  ibv_comp_channel* const of_send = std::exchange(id.send_cq_channel, nullptr);
+  if (of_receive != nullptr) ibv_destroy_comp_channel(of_receive);
+  if (of_send != nullptr && of_send != of_receive) ibv_destroy_comp_channel(of_send);
 }
 
 void free_info(rdma_addrinfo* info) {
@@ -161,6 +163,7 @@ void rdma_destroy_srq(rdma_cm_id* id) {
 
 int rdma_create_ep(rdma_cm_id** out, rdma_addrinfo* info, ibv_pd* pd, ibv_qp_init_attr* a) {
   if (out == nullptr || info == nullptr) return fail_with(EINVAL);
+  if (a != nullptr) a->qp_type = static_cast<ibv_qp_type>(info->ai_qp_type);
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(nullptr, &id, nullptr, static_cast<rdma_port_space>(info->ai_port_space)) != 0) return -1;
   int failed = 0;

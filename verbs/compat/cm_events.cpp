@@ -1,6 +1,7 @@
 // Event channels, and what native events are called there.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "mpa/error.hpp"
 #include "verbs/compat/cm.hpp"
@@ -40,12 +41,18 @@ void cm_id::tell(rdma_cm_event_type type, int status) {
   tell(std::move(e));
 }
 
+void cm_id::forget_qp() {
+  carried_by = nullptr;
+  if (std::exchange(connected, false)) tell(RDMA_CM_EVENT_DISCONNECTED);
+}
+
 void cm_id::on_connection(const verbs::connection_event& e) {
   auto out = std::make_unique<cm_event>();
   copy_private_data(*out, e.private_data);
   switch (e.kind) {
     case verbs::event_kind::established:
       out->event = RDMA_CM_EVENT_ESTABLISHED;
+      connected = true;
       if (carried_by != nullptr) {
         carried_by->asked = carried_by->qp_base.state = IBV_QPS_RTS;
         out->param.conn.initiator_depth = depth_of(carried_by->native.ord());
@@ -67,6 +74,7 @@ void cm_id::on_connection(const verbs::connection_event& e) {
       break;
     case verbs::event_kind::disconnected:
       out->event = RDMA_CM_EVENT_DISCONNECTED;
+      connected = false;
       break;
     case verbs::event_kind::connect_request:
     case verbs::event_kind::receive_limit:

@@ -1,10 +1,12 @@
 // Internal to the drop-in.
-// A queue with a descriptor, as programs of rdma-core know them: readable while something is in it, O_NONBLOCK on it
-// makes take() not wait. Threading: every function from any thread.  Time: take() waits without limit.  I/O:
-// eventfd(2).
+// A queue with a descriptor, as programs of rdma-core know them: readable while something is in it and never writable,
+// O_NONBLOCK on it makes take() not wait.
+// Threading: every function from any thread.  Time: take() waits without limit.  I/O: epoll(7), eventfd(2).
 #pragma once
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,33 +23,48 @@ template <class T>
 class pollable_queue {
  public:
   /// descriptor() is -1 and errno set when there is none to be had.
-  pollable_queue() : fd_(::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)) {}
+  pollable_queue() : filled_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), public_(::epoll_create1(EPOLL_CLOEXEC)) {
+    // An eventfd alone is always writable, which rsockets take for a connection.
+    epoll_event readable{.events = EPOLLIN, .data = {}};
+    if (filled_ >= 0 && public_ >= 0 && ::epoll_ctl(public_, EPOLL_CTL_ADD, filled_, &readable) == 0) return;
+    if (public_ >= 0) ::close(std::exchange(public_, -1));
+  }
   ~pollable_queue() {
-    if (fd_ >= 0) ::close(fd_);
+    if (public_ >= 0) ::close(public_);
+    if (filled_ >= 0) ::close(filled_);
   }
   pollable_queue(const pollable_queue&) = delete;
   pollable_queue& operator=(const pollable_queue&) = delete;
 
-  [[nodiscard]] int descriptor() const noexcept { return fd_; }
+  [[nodiscard]] int descriptor() const noexcept { return public_; }
 
   void put(T value) {
-    {
-      const std::lock_guard lock(mutex_);
-      values_.push_back(std::move(value));
-    }
-    announce();
+    const std::lock_guard lock(mutex_);
+    values_.push_back(std::move(value));
+    const std::uint64_t one = 1;
+    if (values_.size() == 1) (void)!::write(filled_, &one, sizeof one);
   }
 
   /// The oldest. Nothing: errno says why (EAGAIN, EINTR, EBADF).
   std::optional<T> take() {
     for (;;) {
-      std::uint64_t one = 0;
-      if (::read(fd_, &one, sizeof one) != sizeof one) return std::nullopt;
-      const std::lock_guard lock(mutex_);
-      if (values_.empty()) continue;  // taken out by remove_if() in between
-      T value = std::move(values_.front());
-      values_.pop_front();
-      return value;
+      {
+        const std::lock_guard lock(mutex_);
+        if (!values_.empty()) {
+          T value = std::move(values_.front());
+          values_.pop_front();
+          note_empty();
+          return value;
+        }
+      }
+      const int flags = ::fcntl(public_, F_GETFL);
+      if (flags < 0) return std::nullopt;
+      if ((flags & O_NONBLOCK) != 0) {
+        errno = EAGAIN;
+        return std::nullopt;
+      }
+      pollfd readable{.fd = public_, .events = POLLIN, .revents = 0};
+      if (::poll(&readable, 1, -1) < 0) return std::nullopt;
     }
   }
 
@@ -55,27 +72,26 @@ class pollable_queue {
   template <class Which, class Sink>
   void remove_if(Which&& which, Sink&& sink) {
     const std::lock_guard lock(mutex_);
+    if (values_.empty()) return;
     for (auto i = values_.begin(); i != values_.end();) {
-      if (!which(*i)) {
+      if (which(*i)) {
+        sink(std::move(*i));
+        i = values_.erase(i);
+      } else {
         ++i;
-        continue;
       }
-      sink(std::move(*i));
-      i = values_.erase(i);
-      pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
-      std::uint64_t one = 0;
-      if (::poll(&readable, 1, 0) == 1) (void)!::read(fd_, &one, sizeof one);
     }
+    note_empty();
   }
 
  private:
-  void announce() noexcept {
-    const std::uint64_t one = 1;
-    while (::write(fd_, &one, sizeof one) < 0 && errno == EINTR) {
-    }
+  void note_empty() noexcept {
+    std::uint64_t all = 0;
+    if (values_.empty()) (void)!::read(filled_, &all, sizeof all);
   }
 
-  const int fd_;
+  const int filled_;
+  int public_;
   std::mutex mutex_;
   std::deque<T> values_;
 };
