@@ -35,7 +35,8 @@ class acceptor::listener : public std::enable_shared_from_this<listener> {
   std::error_code open(const endpoint& where, const listen_options& options) {
     executor_for_next_ = options.executor_for_next;
     accept_one_ = options.accept_one;
-    const auto fd = open_socket(where.protocol());
+    const bool adopted = options.socket >= 0;
+    const auto fd = adopted ? result<int>(options.socket) : open_socket(where.protocol());
     if (!fd) return fd.error();
     boost::system::error_code ec;
     socket_.assign(where.protocol(), *fd, ec);
@@ -44,10 +45,12 @@ class acceptor::listener : public std::enable_shared_from_this<listener> {
       return to_std(ec);
     }
     socket_.non_blocking(true, ec);
-    if (!ec) socket_.set_option(tcp::acceptor::reuse_address(true), ec);
-    // Said either way: the system's default (net.ipv6.bindv6only) must not decide who can connect.
-    if (!ec && where.address().is_v6()) socket_.set_option(boost::asio::ip::v6_only(options.v6_only), ec);
-    if (!ec) socket_.bind(where, ec);
+    if (!ec && !adopted) {
+      socket_.set_option(tcp::acceptor::reuse_address(true), ec);
+      // Said either way: the system's default (net.ipv6.bindv6only) must not decide who can connect.
+      if (!ec && where.address().is_v6()) socket_.set_option(boost::asio::ip::v6_only(options.v6_only), ec);
+      if (!ec) socket_.bind(where, ec);
+    }
     if (!ec) socket_.listen(options.backlog > 0 ? options.backlog : tcp::acceptor::max_listen_connections, ec);
     if (!ec) where_ = socket_.local_endpoint(ec);
     return ec ? to_std(ec) : std::error_code{};

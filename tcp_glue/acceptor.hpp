@@ -18,6 +18,9 @@ namespace iwarp::tcp_glue {
 struct listen_options {
   int backlog = 0;       ///< connections the kernel holds for us; 0 or less: as many as it allows
   bool v6_only = false;  ///< a listener on [::] takes IPv6 alone; without it IPv4 as well
+  /// A TCP socket that is bound, and may be listening, to use instead of one of its own; `where` only says its family.
+  /// open() takes it over, also when it fails. -1: none.
+  int socket = -1;
   /// The executor on which the next accepted transport waits, to spread connections over threads; called once for each,
   /// without any lock of the acceptor. Not set: the acceptor's own.
   std::function<boost::asio::any_io_executor()> executor_for_next = {};

@@ -1,5 +1,7 @@
 #include "verbs/listener.hpp"
 
+#include <unistd.h>
+
 #include "mpa/startup_frame.hpp"
 #include "verbs/detail/listener_state.hpp"
 #include "verbs/detail/queue_pair_state.hpp"
@@ -7,10 +9,22 @@
 
 namespace iwarp::verbs {
 
-result<listener> listener::create(const event_channel& channel, const endpoint& where, const listen_options& options) {
+namespace {
+
+result<> check(const listen_options& options) {
   IWARP_CHECK(detail::queue_pair_state::check(options));
   if (options.mpa_revision != 1 && options.mpa_revision != 2) return fail(errc::invalid_revision);
   if (options.max_pending == 0) return fail(errc::invalid_argument);
+  return {};
+}
+
+}  // namespace
+
+result<listener> listener::create(const event_channel& channel, const endpoint& where, const listen_options& options) {
+  if (const auto fine = check(options); !fine) {
+    if (options.socket >= 0) ::close(options.socket);
+    return fail(fine.error());
+  }
   auto state = std::make_shared<detail::listener_state>(channel.state(), options);
   IWARP_CHECK(state->open(where));
   return listener{std::move(state)};

@@ -22,6 +22,9 @@ struct listen_options : connection_options {
   std::uint8_t mpa_revision = 2;     ///< highest to accept; 1 refuses enhanced Requests by closing (RFC 6581 s10)
   std::uint64_t user_data = 0;       ///< comes back in connect_request events
   bool v6_only = false;              ///< a listener on [::] takes IPv6 alone
+  /// A TCP socket of the program's that is bound, and may be listening (socket activation): used instead of one of its
+  /// own, taken over also when create() fails. `where` then only says its family. -1: none.
+  int socket = -1;
 };
 
 /// Owns the port. The destructor frees it; Requests not answered are dropped, connections go on.

@@ -1,5 +1,7 @@
 // Listeners: back-pressure, wildcards, first messages, what happens when one goes.
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
@@ -117,6 +119,32 @@ TEST(VerbsListener, WildcardsAndBothFamilies) {
 }
 
 // Field fault B070: data in the same moment as the connection; thousands of connections, none of it lost.
+// Socket activation: the port was the program's before, and a peer that came meanwhile waits in its backlog.
+TEST(VerbsListener, TakesOverASocket) {
+  node n;
+  auto listening = *verbs::event_channel::create(n.context);
+  verbs::endpoint where = setup{}.loopback();
+  verbs::listen_options options;
+  options.socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(options.socket, 0);
+  ASSERT_EQ(::bind(options.socket, where.data(), static_cast<socklen_t>(where.size())), 0);
+  ASSERT_EQ(::listen(options.socket, 5), 0);
+  socklen_t size = static_cast<socklen_t>(where.capacity());
+  ASSERT_EQ(::getsockname(options.socket, where.data(), &size), 0);
+  auto early = raw_peer::connect(where);
+  const auto listener = verbs::listener::create(listening, where, options);
+  ASSERT_TRUE(listener) << listener.error().message();
+  EXPECT_EQ(listener->local(), where);
+  early.send_request();
+  EXPECT_EQ(next_event(listening).kind, event_kind::connect_request);
+
+  // Also when it fails.
+  options.socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  options.max_pending = 0;
+  EXPECT_EQ(verbs::listener::create(listening, where, options).error(), verbs::errc::invalid_argument);
+  EXPECT_EQ(::fcntl(options.socket, F_GETFD), -1);
+}
+
 TEST(VerbsListener, TheFirstMessageIsNeverLost) {
   node n({.domains = 2});
   auto listening = *verbs::event_channel::create(n.context);

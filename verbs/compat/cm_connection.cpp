@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "verbs/compat/cm.hpp"
 
@@ -65,7 +66,7 @@ int rdma_listen(rdma_cm_id* handle, int backlog) {
   options.mpa_revision = id.home->options.mpa_revision;
   const std::lock_guard lock(id.home->mutex());
   options.user_data = id.listener_key = id.home->begin(id);
-  // The reservation is not listening, so both may have the port; it goes when the listener is there.
+  options.socket = std::exchange(id.reservation, -1);
   auto made = iwarp::verbs::listener::create(id.home->events, *where, options);
   if (!made) {
     id.home->end(id.listener_key);
@@ -73,7 +74,6 @@ int rdma_listen(rdma_cm_id* handle, int backlog) {
     return fail_with(made.error());
   }
   id.listener = *std::move(made);
-  release_port(id);
   return 0;
 }
 

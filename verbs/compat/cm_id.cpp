@@ -184,6 +184,8 @@ int rdma_bind_addr(rdma_cm_id* handle, sockaddr* address) {
     ::close(fd);
     return fail_with(error);
   }
+  // Peers may be told of a port that the system chose before rdma_listen() is called: they wait in the backlog.
+  if (port_of(*address) == 0) ::listen(fd, SOMAXCONN);
   id.reservation = fd;
   id.bound = true;
   id.bind_to(where);

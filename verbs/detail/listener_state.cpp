@@ -18,7 +18,7 @@ listener_state::listener_state(std::shared_ptr<event_channel_state> channel, con
 
 result<> listener_state::open(const endpoint& where) {
   const auto context = channel_->context();
-  tcp_glue::listen_options how{.backlog = options_.backlog, .v6_only = options_.v6_only};
+  tcp_glue::listen_options how{.backlog = options_.backlog, .v6_only = options_.v6_only, .socket = options_.socket};
   how.executor_for_next = [gate = gate_, first = boost::asio::any_io_executor(context->io().get_executor())] {
     const std::lock_guard lock(gate->mutex);
     if (gate->owner == nullptr) return first;  // closed meanwhile: the connection is dropped, but needs one until then
