@@ -20,6 +20,19 @@ void copy_private_data(cm_event& to, const std::vector<std::byte>& from) {
 
 std::uint8_t depth_of(unsigned n) { return static_cast<std::uint8_t>(std::min(n, 255U)); }
 
+/// The last that were destroyed are kept for a while: programs leave threads in rdma_get_cm_event().
+void retire(std::unique_ptr<cm_channel> gone) {
+  struct graveyard {
+    std::mutex mutex;
+    std::deque<std::unique_ptr<cm_channel>> channels;
+  };
+  static auto* const last = new graveyard;
+  static constexpr std::size_t kept = 64;
+  const std::lock_guard lock(last->mutex);
+  last->channels.push_back(std::move(gone));
+  if (last->channels.size() > kept) last->channels.pop_front();
+}
+
 int status_of(const verbs::connection_event& event, int otherwise) {
   if (event.tcp_error) return -errno_of(event.tcp_error);
   const int e = event.reason ? errno_of(event.reason) : otherwise;
@@ -139,7 +152,10 @@ rdma_event_channel* rdma_create_event_channel() {
 }
 
 void rdma_destroy_event_channel(rdma_event_channel* channel) {
-  if (channel != nullptr) delete &cm_channel::of(channel);
+  if (channel == nullptr) return;
+  std::unique_ptr<cm_channel> gone(&cm_channel::of(channel));
+  gone->events.close();
+  retire(std::move(gone));
 }
 
 int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** out) {

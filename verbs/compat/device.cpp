@@ -24,6 +24,8 @@ std::uint64_t guid_of(const device& d) {
   return high ^ low ^ htobe64(0x0200'0000'0000'0000);
 }
 
+bool is_v4(const in6_addr& gid) { return IN6_IS_ADDR_V4MAPPED(&gid) != 0; }
+
 ibv_mtu mtu_of(const device& d) {
   const std::uint32_t mtu = d.address.mtu;
   return mtu >= 4096   ? IBV_MTU_4096
@@ -155,13 +157,11 @@ device* device_with(const in6_addr& gid) {
   const auto found =
       std::ranges::find_if(all, [&](const device* d) { return std::memcmp(&d->address.gid, &gid, sizeof gid) == 0; });
   if (found != all.end()) return *found;
-  // All of 127.0.0.0/8 is this host's.
-  static constexpr std::uint8_t mapped_loopback[13] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127};
-  if (std::memcmp(gid.s6_addr, mapped_loopback, sizeof mapped_loopback) != 0) return nullptr;
-  const auto near = std::ranges::find_if(all, [](const device* d) {
-    return std::memcmp(d->address.gid.s6_addr, mapped_loopback, sizeof mapped_loopback) == 0;
-  });
-  return near == all.end() ? nullptr : *near;
+  // A loopback address is reached through any device, rather one of its family.
+  const bool v4 = is_v4(gid);
+  if (!(v4 ? gid.s6_addr[12] == 127 : IN6_IS_ADDR_LOOPBACK(&gid)) || all.empty()) return nullptr;
+  const auto near = std::ranges::find_if(all, [&](const device* d) { return is_v4(d->address.gid) == v4; });
+  return near == all.end() ? all.front() : *near;
 }
 
 ibv_context* shared_context(device& where) {

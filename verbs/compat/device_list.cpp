@@ -60,7 +60,7 @@ std::vector<local_address> find_addresses(const settings& s, std::vector<std::st
     list.push_back(
         {.device = {}, .text = text_of(i->ifa_addr), .interface = i->ifa_name, .gid = gid, .mtu = mtu_of(i->ifa_name)});
   }
-  all.insert(all.end(), loopback.begin(), loopback.end());
+  if (all.empty() || !s.addresses.empty()) all.insert(all.end(), loopback.begin(), loopback.end());
   if (!s.addresses.empty()) {
     std::vector<local_address> chosen;
     for (const auto& wanted : s.addresses) {

@@ -21,8 +21,9 @@ struct local_address {
   std::uint32_t mtu = 0;  ///< of the interface, octets
 };
 
-/// In the order of the interfaces, loopback last; those named in the settings in the order of the settings. `unknown`
-/// gets what of them no interface has.
+/// In the order of the interfaces; those named in the settings in the order of the settings. Loopback addresses are
+/// devices of their own only where they are named or nothing else is up: else they are reached through the others, as
+/// with adapters. `unknown` gets what of the settings no interface has.
 [[nodiscard]] std::vector<local_address> find_addresses(const settings& s, std::vector<std::string>* unknown = nullptr);
 
 /// IPv4 as IPv4-mapped; all zero for other families.

@@ -29,17 +29,24 @@ class pollable_queue {
     if (filled_ >= 0 && public_ >= 0 && ::epoll_ctl(public_, EPOLL_CTL_ADD, filled_, &readable) == 0) return;
     if (public_ >= 0) ::close(std::exchange(public_, -1));
   }
-  ~pollable_queue() {
-    if (public_ >= 0) ::close(public_);
-    if (filled_ >= 0) ::close(filled_);
-  }
+  ~pollable_queue() { close(); }
   pollable_queue(const pollable_queue&) = delete;
   pollable_queue& operator=(const pollable_queue&) = delete;
 
   [[nodiscard]] int descriptor() const noexcept { return public_; }
 
+  /// Nothing more comes. A thread that waits in take(), or comes there later, stays there: as in a read(2) whose
+  /// descriptor another thread closes, which programs do on their way out.
+  void close() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (public_ >= 0) ::close(std::exchange(public_, -1));
+    if (filled_ >= 0) ::close(std::exchange(filled_, -1));
+    values_.clear();
+  }
+
   void put(T value) {
     const std::lock_guard lock(mutex_);
+    if (filled_ < 0) return;
     values_.push_back(std::move(value));
     const std::uint64_t one = 1;
     if (values_.size() == 1) (void)!::write(filled_, &one, sizeof one);
@@ -48,8 +55,10 @@ class pollable_queue {
   /// The oldest. Nothing: errno says why (EAGAIN, EINTR, EBADF).
   std::optional<T> take() {
     for (;;) {
+      int fd = -1;
       {
         const std::lock_guard lock(mutex_);
+        fd = public_;
         if (!values_.empty()) {
           T value = std::move(values_.front());
           values_.pop_front();
@@ -57,14 +66,16 @@ class pollable_queue {
           return value;
         }
       }
-      const int flags = ::fcntl(public_, F_GETFL);
-      if (flags < 0) return std::nullopt;
-      if ((flags & O_NONBLOCK) != 0) {
+      if (const int flags = ::fcntl(fd, F_GETFL); flags >= 0 && (flags & O_NONBLOCK) != 0) {
         errno = EAGAIN;
         return std::nullopt;
       }
-      pollfd readable{.fd = public_, .events = POLLIN, .revents = 0};
+      pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};  // -1: poll() only waits
       if (::poll(&readable, 1, -1) < 0) return std::nullopt;
+      if ((readable.revents & POLLNVAL) != 0 && fd == public_descriptor()) {
+        errno = EBADF;  // the program closed it itself
+        return std::nullopt;
+      }
     }
   }
 
@@ -85,12 +96,16 @@ class pollable_queue {
   }
 
  private:
+  [[nodiscard]] int public_descriptor() {
+    const std::lock_guard lock(mutex_);
+    return public_;
+  }
   void note_empty() noexcept {
     std::uint64_t all = 0;
     if (values_.empty()) (void)!::read(filled_, &all, sizeof all);
   }
 
-  const int filled_;
+  int filled_;
   int public_;
   std::mutex mutex_;
   std::deque<T> values_;
