@@ -75,6 +75,8 @@ result<> queue_pair::post_receive(std::span<const receive_request> requests, std
   return state_->post_receive(requests, posted);
 }
 
+result<> queue_pair::post_send_all(std::span<const send_request> requests) { return state_->post_send_all(requests); }
+
 result<> queue_pair::connect(const endpoint& peer, const connect_options& options) {
   return state_->connect(peer, options);
 }

@@ -119,6 +119,8 @@ class queue_pair {
   result<> post_send(const send_request& request);
   /// Posts in order until the first that fails; `posted` says how many went in. One turn for all: the fast way.
   result<> post_send(std::span<const send_request> requests, std::size_t& posted);
+  /// Posts all, or none when any of them fails.
+  result<> post_send_all(std::span<const send_request> requests);
   /// Errors: has_shared_receive_queue, queue_full, invalid_sge_count, invalid_length.
   result<> post_receive(const receive_request& request);
   result<> post_receive(std::span<const receive_request> requests, std::size_t& posted);

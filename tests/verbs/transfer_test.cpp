@@ -217,6 +217,27 @@ TEST_P(VerbsTransfer, TheResponderMaySendFirst) {
   EXPECT_EQ(pair.server.qp.counters().fpdus_in, 1u);
 }
 
+// All or none: a batch that does not fit, or has one that cannot be, leaves no trace.
+TEST_P(VerbsTransfer, PostSendAllPostsNothingWhenOneIsRefused) {
+  pair_options options{.how = GetParam()};
+  options.client.qp = {.max_send_requests = 4};
+  connected_pair pair(options);
+  side& client = pair.client;
+  const auto to = pair.server.region.remote();
+  std::vector<verbs::send_request> batch(5, {.op = opcode::rdma_write, .signaled = true, .remote = to});
+  for (std::uint64_t i = 0; i < batch.size(); ++i) batch[i].id = i;
+  EXPECT_EQ(client.qp.post_send_all(batch).error(), verbs::errc::queue_full);
+  const std::vector<verbs::sge> many(verbs::max_sge + 1);
+  batch.pop_back();
+  batch.back().elements = many;
+  EXPECT_EQ(client.qp.post_send_all(batch).error(), verbs::errc::invalid_sge_count);
+  client.poll();
+  EXPECT_EQ(pair.server.qp.counters().fpdus_in, 1u) << "the fixture's own Write alone";
+  // There is room for all four still.
+  for (std::uint64_t i = 10; i < 14; ++i) client.write(i, 0, 8, to, true);
+  for (std::uint64_t i = 10; i < 14; ++i) client.expect(i);
+}
+
 // Unsignaled requests fill the queue for good: nothing comes back for them.
 TEST_P(VerbsTransfer, UnsignaledRequestsAloneFillTheQueue) {
   pair_options options{.how = GetParam()};

@@ -30,6 +30,8 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* out) {
   };
   if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED) {
     count(event->element.srq->mutex, srq_handle::of(event->element.srq).events_taken);
+  } else if (event->event_type == IBV_EVENT_CQ_ERR) {
+    count(event->element.cq->mutex, cq_handle::of(event->element.cq).async_events_taken);
   } else {
     count(event->element.qp->mutex, qp_handle::of(event->element.qp).events_taken);
   }
@@ -46,6 +48,12 @@ void ibv_ack_async_event(ibv_async_event* event) {
   };
   if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED) {
     complete(event->element.srq);
+  } else if (event->event_type == IBV_EVENT_CQ_ERR) {
+    ibv_cq* const cq = event->element.cq;
+    ::pthread_mutex_lock(&cq->mutex);
+    ++cq->async_events_completed;
+    ::pthread_cond_signal(&cq->cond);
+    ::pthread_mutex_unlock(&cq->mutex);
   } else if (event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED || event->event_type == IBV_EVENT_QP_FATAL) {
     complete(event->element.qp);
   }

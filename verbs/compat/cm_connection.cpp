@@ -50,7 +50,7 @@ extern "C" {
 int rdma_listen(rdma_cm_id* handle, int backlog) {
   if (handle == nullptr) return fail_with(EINVAL);
   cm_id& id = cm_id::of(handle);
-  if (id.listener_key != 0) return fail_with(EINVAL);
+  if (id.listener_key != 0 || id.resolved) return fail_with(EINVAL);
   if (!id.bound) {
     sockaddr_in any{};
     any.sin_family = AF_INET;
@@ -80,7 +80,7 @@ int rdma_listen(rdma_cm_id* handle, int backlog) {
 int rdma_connect(rdma_cm_id* handle, rdma_conn_param* param) {
   if (handle == nullptr) return fail_with(EINVAL);
   cm_id& id = cm_id::of(handle);
-  if (!id.resolved || id.request) return fail_with(EINVAL);
+  if (!id.resolved || id.request || id.carried_by != nullptr) return fail_with(EINVAL);
   const auto to = endpoint_of(id.route.addr.dst_addr);
   auto from = endpoint_of(id.route.addr.src_addr);
   if (!to || !from) return fail_with(EINVAL);
@@ -99,7 +99,11 @@ int rdma_connect(rdma_cm_id* handle, rdma_conn_param* param) {
     qp->owner = &id;
     id.carried_by = qp;
     const auto begun = qp->native.connect(*to, options);
-    if (!begun) return fail_with(begun.error());
+    if (!begun) {
+      qp->owner = nullptr;  // another try is possible
+      id.carried_by = nullptr;
+      return fail_with(begun.error());
+    }
   }
   return complete(id);
 }

@@ -196,7 +196,7 @@ int rdma_resolve_addr(rdma_cm_id* handle, sockaddr* source, sockaddr* destinatio
   if (handle == nullptr) return fail_with(EINVAL);
   cm_id& id = cm_id::of(handle);
   if (!is_internet(destination)) return fail_with(EAFNOSUPPORT);
-  if (id.resolved) return fail_with(EINVAL);
+  if (id.resolved || id.listener_key != 0) return fail_with(EINVAL);
   if (!is_stream(id)) return fail_with(EPROTONOSUPPORT);
   if (source != nullptr && is_internet(source) && !id.bound && (port_of(*source) != 0 || !is_wildcard(*source))) {
     if (rdma_bind_addr(handle, source) != 0) return -1;

@@ -122,6 +122,10 @@ constexpr std::uint64_t told = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IB
                                IBV_WC_EX_WITH_DLID_PATH_BITS;
 
 cq_handle* create(ibv_context* context, std::uint32_t depth, void* user, ibv_comp_channel* channel) {
+  if (depth > max_cqe) {
+    errno = EINVAL;
+    return nullptr;
+  }
   auto native = verbs::completion_queue::create(open_device::of(context).home->context, depth);
   if (!native) {
     errno = errno_of(native.error());
@@ -218,7 +222,7 @@ ibv_cq* ibv_create_cq(ibv_context* context, int depth, void* user, ibv_comp_chan
 }
 
 int ibv_resize_cq(ibv_cq* cq, int depth) {
-  if (cq == nullptr || depth <= 0) return EINVAL;
+  if (cq == nullptr || depth <= 0 || static_cast<std::uint32_t>(depth) > max_cqe) return EINVAL;
   const auto done = cq_handle::of(cq).native.resize(static_cast<std::uint32_t>(depth));
   if (!done) return errno_of(done.error());
   cq->cqe = depth;
@@ -229,13 +233,18 @@ int ibv_destroy_cq(ibv_cq* cq) {
   if (cq == nullptr) return EINVAL;
   auto& c = cq_handle::of(cq);
   if (c.users.load() != 0) return EBUSY;
+  open_device::of(c.context).async.remove_if(
+      [&](const ibv_async_event& e) { return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == cq; },
+      [](const ibv_async_event&) {});
   if (c.channel != nullptr) {
     ::epoll_ctl(c.channel->fd, EPOLL_CTL_DEL, c.native.descriptor(), nullptr);
     const std::lock_guard lock(static_cast<channel_handle*>(c.channel)->mutex);
     --c.channel->refcnt;
   }
   ::pthread_mutex_lock(&c.mutex);
-  while (c.comp_events_completed != c.events_taken) ::pthread_cond_wait(&c.cond, &c.mutex);
+  while (c.comp_events_completed != c.events_taken || c.async_events_completed != c.async_events_taken) {
+    ::pthread_cond_wait(&c.cond, &c.mutex);
+  }
   ::pthread_mutex_unlock(&c.mutex);
   ::pthread_cond_destroy(&c.cond);
   ::pthread_mutex_destroy(&c.mutex);

@@ -13,8 +13,6 @@ namespace iwarp::compat {
 namespace {
 
 constexpr int atomics = IBV_ATOMIC_NONE;
-constexpr std::uint32_t max_qp_requests = 65536;
-constexpr int max_elements = 32;
 
 std::uint64_t guid_of(const device& d) {
   // Stable for an address, and not 0: what people compare it with are other addresses.
@@ -46,7 +44,7 @@ void fill(const device& d, ibv_device_attr& a) {
   a.device_cap_flags = IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_RC_RNR_NAK_GEN;
   a.max_sge = a.max_srq_sge = max_elements;
   a.max_sge_rd = 1;
-  a.max_cqe = static_cast<int>(verbs::max_queue_depth);
+  a.max_cqe = static_cast<int>(max_cqe);
   a.max_mr = 1 << 23;
   a.max_qp_rd_atom = a.max_qp_init_rd_atom = 128;
   a.max_res_rd_atom = 1 << 27;

@@ -21,6 +21,11 @@ namespace iwarp::compat {
 
 struct cm_id;
 
+// What devices offer, and no more is given.
+inline constexpr std::uint32_t max_qp_requests = 65536;
+inline constexpr std::uint32_t max_elements = 32;
+inline constexpr std::uint32_t max_cqe = verbs::max_queue_depth;
+
 struct device : ibv_device {
   local_address address;
 };
@@ -62,8 +67,10 @@ struct cq_handle : ibv_cq_ex {
   explicit cq_handle(verbs::completion_queue q) : ibv_cq_ex{}, native(std::move(q)) {}
   verbs::completion_queue native;
   std::atomic<int> users{0};
-  std::uint32_t events_taken = 0;  // under `mutex`
-  verbs::completion current{};     // what next_poll() found
+  std::uint32_t events_taken = 0;        // under `mutex`
+  std::uint32_t async_events_taken = 0;  // under `mutex`
+  bool overrun_told = false;             // under the stack's mutex
+  verbs::completion current{};           // what next_poll() found
 
   static cq_handle& of(ibv_cq* cq) noexcept { return *static_cast<cq_handle*>(reinterpret_cast<ibv_cq_ex*>(cq)); }
   [[nodiscard]] ibv_cq* handle_of() noexcept { return ibv_cq_ex_to_cq(this); }
@@ -108,6 +115,9 @@ struct qp_handle final : ibv_qp_ex, event_target {
   [[nodiscard]] ibv_qp* handle_of() noexcept { return &qp_base; }
   [[nodiscard]] ibv_qp_state state_now() const;
 };
+
+/// Errors of posting are few: the queue is full, the state is wrong, or the request cannot be.
+[[nodiscard]] int post_errno(const std::error_code& error) noexcept;
 
 /// Programs pass null for what they failed to create.
 template <class Handle>

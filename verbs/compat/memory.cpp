@@ -25,14 +25,19 @@ result<verbs::memory_region> make(pd_handle& pd, void* address, std::size_t leng
   return verbs::memory_region::create(pd.native, {octets, length}, rights);
 }
 
+/// What peers may write this side must be able to write (VERBS s7.2).
+bool lacks_local_write(unsigned access) noexcept {
+  constexpr unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+  return (access & remote) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0;
+}
+
 ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
   if (missing(pd)) return nullptr;
-  const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
   if ((access & ~understood) != 0) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
-  if ((access & remote) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
+  if (lacks_local_write(access)) {
     errno = EINVAL;
     return nullptr;
   }
@@ -114,7 +119,9 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
   ibv_pd* const new_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? pd : mr->pd;
   const bool moved = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
   const unsigned rights = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? static_cast<unsigned>(access) : m->access;
-  if (new_pd == nullptr || (moved && address == nullptr) || (rights & ~understood) != 0) return IBV_REREG_MR_ERR_INPUT;
+  if (new_pd == nullptr || (moved && address == nullptr) || (rights & ~understood) != 0 || lacks_local_write(rights)) {
+    return IBV_REREG_MR_ERR_INPUT;
+  }
   void* const where = moved ? address : mr->addr;
   const std::size_t size = moved ? length : mr->length;
   auto native = make(pd_handle::of(new_pd), where, size, rights);

@@ -63,12 +63,6 @@ bool convert(const ibv_send_wr& wr, verbs::send_request& out) noexcept {
   return false;
 }
 
-// Errors of posting are few: the queue is full, the state is wrong, or the request cannot be.
-int post_errno(const std::error_code& error) noexcept {
-  const int e = errno_of(error);
-  return e == ENOTCONN ? EINVAL : e;
-}
-
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
   auto& native = qp_handle::of(qp).native;
   std::array<verbs::send_request, turn_requests> requests;
@@ -79,8 +73,9 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
     ibv_send_wr* const first = wr;
     while (wr != nullptr && n < requests.size()) {
       auto& request = requests[n] = {};
-      if (wr->num_sge < 0 || !convert(*wr, request)) {
-        refused = wr->num_sge < 0 ? EINVAL : EOPNOTSUPP;
+      const bool listed = wr->num_sge == 0 || (wr->num_sge > 0 && wr->sg_list != nullptr);
+      if (!listed || !convert(*wr, request)) {
+        refused = listed ? EOPNOTSUPP : EINVAL;
         break;
       }
       if (wr->num_sge != 0) {
@@ -122,7 +117,7 @@ int post_receives(ibv_recv_wr* wr, ibv_recv_wr** bad, Post&& post) {
     while (wr != nullptr && n < requests.size()) {
       auto& request = requests[n] = {};
       request.id = wr->wr_id;
-      if (wr->num_sge < 0) {
+      if (wr->num_sge < 0 || (wr->num_sge > 0 && wr->sg_list == nullptr)) {
         refused = EINVAL;
         break;
       }
@@ -165,6 +160,11 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 }
 
 }  // namespace
+
+int post_errno(const std::error_code& error) noexcept {
+  const int e = errno_of(error);
+  return e == ENOTCONN ? EINVAL : e;
+}
 
 void set_posting_operations(verbs_context& ex) {
   ex.context.ops.post_send = post_send;

@@ -97,9 +97,8 @@ int complete(ibv_qp_ex* qp) {
       b.requests[i].elements = std::span<const verbs::sge>(b.elements).subspan(at, b.counts[i]);
       at += b.counts[i];
     }
-    std::size_t posted = 0;
-    const auto done = q.native.post_send(b.requests, posted);
-    if (!done) error = errno_of(done.error());
+    const auto done = q.native.post_send_all(b.requests);
+    if (!done) error = post_errno(done.error());
   }
   b.copies.clear();
   return error;

@@ -1,6 +1,7 @@
 // Queue pairs: creation, states, attributes. Connections are the connection manager's (cm_connection.cpp): iWARP has no
 // other way to make one.
 #include <algorithm>
+#include <utility>
 
 #include "verbs/compat/cm.hpp"
 #include "verbs/compat/handles.hpp"
@@ -32,6 +33,16 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* a) {
   return create_qp(a->pd, *a, extended);
 }
 
+/// A completion that found no room ended its connection. Told once for each queue.
+void tell_overrun(ibv_cq* cq) {
+  auto& c = cq_handle::of(cq);
+  if (!c.native.overflowed() || std::exchange(c.overrun_told, true)) return;
+  ibv_async_event event{};
+  event.element.cq = cq;
+  event.event_type = IBV_EVENT_CQ_ERR;
+  open_device::of(cq->context).async.put(event);
+}
+
 }  // namespace
 
 qp_handle* qp_with(std::uint32_t number) {
@@ -45,6 +56,18 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr_ex& a, bool extended) {
     if (a.qp_type == IBV_QPT_UD)
       complain("this program asks for unreliable datagrams (IBV_QPT_UD), which iWARP does not have");
     return refuse(EOPNOTSUPP);
+  }
+  const auto& cap = a.cap;
+  if (cap.max_send_wr > max_qp_requests || cap.max_recv_wr > max_qp_requests || cap.max_send_sge > max_elements ||
+      cap.max_recv_sge > max_elements) {
+    return refuse(EINVAL);
+  }
+  const auto elsewhere = [&](const ibv_context* other) {
+    return other->device != pd->context->device;  // librdmacm's context of a device and the program's own may mix
+  };
+  if (elsewhere(a.send_cq->context) || elsewhere(a.recv_cq->context) ||
+      (a.srq != nullptr && elsewhere(a.srq->context))) {
+    return refuse(EINVAL);
   }
   stack& home = *open_device::of(pd->context).home;
   auto qp = std::make_unique<qp_handle>();
@@ -117,7 +140,12 @@ ibv_qp_state qp_handle::state_now() const {
 void qp_handle::on_event(const verbs::connection_event& event) {
   if (owner != nullptr) owner->on_connection(event);
   if (event.kind != verbs::event_kind::disconnected) return;
+  // A native one is idle after a graceful end and may connect anew; here a connection that is over means ERR, where
+  // what is posted comes back flushed.
+  native.abort();
   qp_base.state = IBV_QPS_ERR;
+  tell_overrun(qp_base.send_cq);
+  tell_overrun(qp_base.recv_cq);
   if (qp_base.srq == nullptr) return;
   ibv_async_event last{};
   last.element.qp = &qp_base;
@@ -213,6 +241,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* a, int mask) {
       break;
     case IBV_QPS_SQE:
     case IBV_QPS_UNKNOWN:
+    default:  // what programs pass need not be one of them
       return EINVAL;
   }
   q.asked = a->qp_state;

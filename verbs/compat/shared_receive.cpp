@@ -8,6 +8,10 @@ namespace {
 
 ibv_srq* create(ibv_pd* pd, void* user, ibv_srq_attr& a) {
   if (missing(pd)) return nullptr;
+  if (a.max_wr > max_qp_requests || a.max_sge > max_elements) {
+    errno = EINVAL;
+    return nullptr;
+  }
   stack& home = *open_device::of(pd->context).home;
   auto srq = std::make_unique<srq_handle>();
   srq->user_data = home.begin(*srq);

@@ -103,6 +103,15 @@ result<> queue_pair_state::post_one(const send_request& request) noexcept {
 }
 
 result<> queue_pair_state::post_send(std::span<const send_request> requests, std::size_t& posted) {
+  return post_batch(requests, posted, false);
+}
+
+result<> queue_pair_state::post_send_all(std::span<const send_request> requests) {
+  std::size_t posted = 0;
+  return post_batch(requests, posted, true);
+}
+
+result<> queue_pair_state::post_batch(std::span<const send_request> requests, std::size_t& posted, bool all_or_none) {
   posted = 0;
   result<> outcome;
   domain* home = nullptr;
@@ -122,6 +131,10 @@ result<> queue_pair_state::post_send(std::span<const send_request> requests, std
       outcome = post_one(request);
       if (!outcome) break;
       ++posted;
+    }
+    if (!outcome && all_or_none) {
+      posted_private_ -= posted;  // not published yet: nobody has seen them
+      posted = 0;
     }
     if (posted == 0) return outcome;
     posted_.store(posted_private_, std::memory_order_release);

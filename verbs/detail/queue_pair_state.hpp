@@ -30,6 +30,7 @@ class queue_pair_state final : public rdmap::consumer {
   ~queue_pair_state();
 
   result<> post_send(std::span<const send_request> requests, std::size_t& posted);
+  result<> post_send_all(std::span<const send_request> requests);
   result<> post_receive(std::span<const receive_request> requests, std::size_t& posted);
   result<> connect(const endpoint& peer, const connect_options& options);
   /// `where`: the context of the listener.
@@ -102,6 +103,7 @@ class queue_pair_state final : public rdmap::consumer {
   /// A connection that has ended stays for questions until the next one: lets go of it. Wrong_state if it has not.
   result<> leave_connection() noexcept;
   result<> post_one(const send_request& request) noexcept;
+  result<> post_batch(std::span<const send_request> requests, std::size_t& posted, bool all_or_none);
   static void open_tcp(const std::shared_ptr<connecting>& attempt);
   void tcp_open(const std::shared_ptr<connecting>& attempt, std::error_code ec,
                 std::unique_ptr<tcp_glue::transport> transport);
