@@ -12,6 +12,8 @@ packages_test="$packages_build libgtest-dev libgmock-dev libbenchmark-dev ccache
 packages_fuzz="$packages_test libclang-rt-14-dev"
 # The interop lab: the siw host runs the programs of the machine it is on, our side is behind a tap.
 packages_interop="rdmacm-utils ibverbs-providers iproute2 tcpdump"
+# Programs of RDMA that the drop-in runs.
+packages_dropin="ibverbs-utils rdmacm-utils perftest qperf fio libfabric-bin dapl2-utils python3-pyverbs iproute2 util-linux"
 packages_siw_kernel="linux-source-6.1 flex bison bc libelf-dev make gcc xz-utils"
 
 say() { printf '%s: %s\n' "${0##*/}" "$*"; }
