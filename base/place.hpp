@@ -3,7 +3,6 @@
 // Threading: free functions.  Time: none.  I/O: none.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 
@@ -22,16 +21,16 @@ inline void place(std::byte* to, const std::byte* from, std::size_t size) noexce
     to += body;
     from += body;
     size -= body;
-    std::atomic_thread_fence(std::memory_order_release);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
   }
   // The fences keep the compiler from making a memcpy() of it all.
   for (; size >= 16; size -= 16, to += 16, from += 16) {
     std::memcpy(to, from, 16);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
   }
   const auto step = [&](std::size_t n) {
     std::memcpy(to, from, n);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     to += n;
     from += n;
   };

@@ -273,7 +273,7 @@ int rdma_migrate_id(rdma_cm_id* handle, rdma_event_channel* channel) {
 
 ibv_context** rdma_get_devices(int* number) {
   const auto& all = devices();
-  auto** const list = static_cast<ibv_context**>(std::calloc(all.size() + 1, sizeof(ibv_context*)));
+  auto** const list = static_cast<ibv_context**>(std::calloc(all.size() + 1, sizeof(void*)));
   std::size_t n = 0;
   if (list != nullptr) {
     for (device* d : all) {

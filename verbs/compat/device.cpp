@@ -197,7 +197,7 @@ extern "C" {
 
 ibv_device** ibv_get_device_list(int* number) {
   const auto& all = devices();
-  auto** const list = static_cast<ibv_device**>(std::calloc(all.size() + 1, sizeof(ibv_device*)));
+  auto** const list = static_cast<ibv_device**>(std::calloc(all.size() + 1, sizeof(void*)));
   if (list == nullptr) return nullptr;
   std::ranges::copy(all, list);
   if (number != nullptr) *number = static_cast<int>(all.size());

@@ -28,11 +28,10 @@ connection::~connection() = default;
 std::shared_ptr<connection> connection::make(std::shared_ptr<domain> where,
                                              std::unique_ptr<tcp_glue::transport> transport,
                                              const rdmap::stream_options& options) {
-  const std::shared_ptr<connection> fresh(new connection(std::move(where), std::move(transport), options),
-                                          [](connection* c) {
-                                            const std::shared_ptr<domain> home = c->domain_;  // stays while it buries
-                                            home->bury(c);
-                                          });
+  std::shared_ptr<connection> fresh(new connection(std::move(where), std::move(transport), options), [](connection* c) {
+    const std::shared_ptr<domain> home = c->domain_;  // stays while it buries
+    home->bury(c);
+  });
   if (fresh->domain_->peer_timeout().count() != 0) fresh->watch_peer();
   return fresh;
 }
