@@ -39,7 +39,7 @@ class Lab:
 
     def ours(self, name):
         """A program of this project's build."""
-        for place in ("tools/" + name.removeprefix("iwarp-"), "tests/interop", "tests/interop/matrix"):
+        for place in ("tools", "tests/interop", "tests/interop/matrix"):
             path = os.path.join(self.build, place, name)
             if os.path.exists(path):
                 return path
