@@ -100,7 +100,8 @@ CELLS = [
     Cell("libfabric-bin", "fi_info -p verbs", ["fi_info", "-p", "verbs"], expect=(r"FI_PROTO_IWARP",)),
     ping_pong("verbs", "msg"),
     ping_pong("verbs;ofi_rxm", "rdm"),
-    Cell("dapl2-utils", "dtest", ["dtest", "-P", "iwarp", "-h", "@address"], ["dtest", "-P", "iwarp"], 15828, expect=(r"PASSED",), silent=False,
-         environment={"DAT_OVERRIDE": "@dat"}),
+    # It reads memory that it is writing at the same time; with CRC on that ends the connection now and then (docs/iwarp-run.md).
+    Cell("dapl2-utils", "dtest, CRC off", ["dtest", "-P", "iwarp", "-h", "@address"], ["dtest", "-P", "iwarp"], 15828, expect=(r"PASSED",), silent=False,
+         environment={"DAT_OVERRIDE": "@dat", "IWARP_CRC": "off"}),
     Cell("python3-pyverbs", "device, memory region, queues, queue pair", ["/usr/bin/python3", "@pyverbs"], expect=(r"iwarp0 .*hello",)),
 ]
