@@ -80,7 +80,6 @@ CELLS = [
     perftest("ib_read_bw", "-e", "-s", "65536", "-n", "500"),
     perftest("ib_send_lat", "-e", "-n", "200"),
     perftest("ib_read_lat", "-e", "-n", "200"),
-    perftest("ib_send_bw", "-q", "8", "-s", "4096", "-n", "500"),
     perftest("ib_write_bw", "-q", "8", "-s", "65536", "-n", "300"),
     perftest("ib_send_bw", "-b", "-s", "65536", "-n", "500"),
     perftest("ib_write_bw", "-b", "-s", "65536", "-n", "500"),
