@@ -96,14 +96,7 @@ int rdma_create_qp_ex(rdma_cm_id* handle, ibv_qp_init_attr_ex* a) {
 
 int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* a) {
   if (a == nullptr) return fail_with(EINVAL);
-  ibv_qp_init_attr_ex ex{};
-  ex.qp_context = a->qp_context;
-  ex.send_cq = a->send_cq;
-  ex.recv_cq = a->recv_cq;
-  ex.srq = a->srq;
-  ex.cap = a->cap;
-  ex.qp_type = a->qp_type;
-  ex.sq_sig_all = a->sq_sig_all;
+  ibv_qp_init_attr_ex ex = as_extended(*a);
   if (pd != nullptr) {
     ex.comp_mask = IBV_QP_INIT_ATTR_PD;
     ex.pd = pd;

@@ -206,7 +206,6 @@ int rdma_resolve_addr(rdma_cm_id* handle, sockaddr* source, sockaddr* destinatio
   if (!id.bound) address.src_storage = {};
   if (!find_source(address.src_storage, address.dst_storage)) return -1;
   device* const where = device_with(gid_of(&address.src_addr));
-  const std::lock_guard lock(id.home->mutex());
   if (where == nullptr) {
     id.tell(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
   } else {

@@ -146,6 +146,8 @@ void set_queue_pair_operations(verbs_context& ex);
 void set_shared_receive_operations(verbs_context& ex);
 void set_refusing_operations(verbs_context& ex);
 void set_extended(qp_handle& qp);
+/// The same, as the extended calls take it.
+[[nodiscard]] ibv_qp_init_attr_ex as_extended(const ibv_qp_init_attr& a) noexcept;
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr_ex& attributes, bool extended);
 /// The queue pair with this number, or null. Under the stack's mutex.
 [[nodiscard]] qp_handle* qp_with(std::uint32_t number);

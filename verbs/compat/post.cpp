@@ -6,9 +6,9 @@
 namespace iwarp::compat {
 namespace {
 
-// As many as go in one turn. Longer chains take several.
-constexpr std::size_t turn_requests = 32;
-constexpr std::size_t turn_elements = 128;
+// As many as go in one turn; longer chains take several. Both arrays are filled anew for each call, so they are small.
+constexpr std::size_t turn_requests = 16;
+constexpr std::size_t turn_elements = max_elements;
 
 struct elements {
   std::array<verbs::sge, turn_elements> list;
@@ -63,14 +63,20 @@ bool convert(const ibv_send_wr& wr, verbs::send_request& out) noexcept {
   return false;
 }
 
-int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-  auto& native = qp_handle::of(qp).native;
-  std::array<verbs::send_request, turn_requests> requests;
+bool convert(const ibv_recv_wr& wr, verbs::receive_request& out) noexcept {
+  out.id = wr.wr_id;
+  return true;
+}
+
+/// Posts a chain by `post`, turn by turn, until one is refused; `bad` is that one then.
+template <class Request, class Wr, class Post>
+int post_chain(Wr* wr, Wr** bad, Post&& post) {
+  std::array<Request, turn_requests> requests;
   while (wr != nullptr) {
     elements memory;
     std::size_t n = 0;
     int refused = 0;
-    ibv_send_wr* const first = wr;
+    Wr* const first = wr;
     while (wr != nullptr && n < requests.size()) {
       auto& request = requests[n] = {};
       const bool listed = wr->num_sge == 0 || (wr->num_sge > 0 && wr->sg_list != nullptr);
@@ -91,7 +97,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
     }
     std::size_t posted = 0;
     if (n != 0) {
-      const auto done = native.post_send(std::span<const verbs::send_request>(requests.data(), n), posted);
+      const auto done = post(std::span<const Request>(requests.data(), n), posted);
       if (!done) {
         wr = first;
         for (std::size_t i = 0; i < posted; ++i) wr = wr->next;
@@ -106,57 +112,19 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
   return 0;
 }
 
-template <class Post>
-int post_receives(ibv_recv_wr* wr, ibv_recv_wr** bad, Post&& post) {
-  std::array<verbs::receive_request, turn_requests> requests;
-  while (wr != nullptr) {
-    elements memory;
-    std::size_t n = 0;
-    int refused = 0;
-    ibv_recv_wr* const first = wr;
-    while (wr != nullptr && n < requests.size()) {
-      auto& request = requests[n] = {};
-      request.id = wr->wr_id;
-      if (wr->num_sge < 0 || (wr->num_sge > 0 && wr->sg_list == nullptr)) {
-        refused = EINVAL;
-        break;
-      }
-      if (wr->num_sge != 0) {
-        const auto list = memory.add(wr->sg_list, wr->num_sge);
-        if (!list) {
-          if (n == 0) refused = EINVAL;
-          break;
-        }
-        request.elements = *list;
-      }
-      ++n;
-      wr = wr->next;
-    }
-    std::size_t posted = 0;
-    if (n != 0) {
-      const auto done = post(std::span<const verbs::receive_request>(requests.data(), n), posted);
-      if (!done) {
-        wr = first;
-        for (std::size_t i = 0; i < posted; ++i) wr = wr->next;
-        refused = post_errno(done.error());
-      }
-    }
-    if (refused != 0) {
-      if (bad != nullptr) *bad = wr;
-      return refused;
-    }
-  }
-  return 0;
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+  return post_chain<verbs::send_request>(
+      wr, bad, [&](auto requests, auto& posted) { return qp_handle::of(qp).native.post_send(requests, posted); });
 }
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  return post_receives(
+  return post_chain<verbs::receive_request>(
       wr, bad, [&](auto requests, auto& posted) { return qp_handle::of(qp).native.post_receive(requests, posted); });
 }
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  return post_receives(wr, bad,
-                       [&](auto requests, auto& posted) { return srq_handle::of(srq).native->post(requests, posted); });
+  return post_chain<verbs::receive_request>(
+      wr, bad, [&](auto requests, auto& posted) { return srq_handle::of(srq).native->post(requests, posted); });
 }
 
 }  // namespace

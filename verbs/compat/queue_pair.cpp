@@ -45,6 +45,18 @@ void tell_overrun(ibv_cq* cq) {
 
 }  // namespace
 
+ibv_qp_init_attr_ex as_extended(const ibv_qp_init_attr& a) noexcept {
+  ibv_qp_init_attr_ex ex{};
+  ex.qp_context = a.qp_context;
+  ex.send_cq = a.send_cq;
+  ex.recv_cq = a.recv_cq;
+  ex.srq = a.srq;
+  ex.cap = a.cap;
+  ex.qp_type = a.qp_type;
+  ex.sq_sig_all = a.sq_sig_all;
+  return ex;
+}
+
 qp_handle* qp_with(std::uint32_t number) {
   const auto found = numbers().find(number);
   return found == numbers().end() ? nullptr : found->second;
@@ -164,14 +176,7 @@ extern "C" {
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* a) {
   if (pd == nullptr || a == nullptr) return refuse(EINVAL);
-  ibv_qp_init_attr_ex ex{};
-  ex.qp_context = a->qp_context;
-  ex.send_cq = a->send_cq;
-  ex.recv_cq = a->recv_cq;
-  ex.srq = a->srq;
-  ex.cap = a->cap;
-  ex.qp_type = a->qp_type;
-  ex.sq_sig_all = a->sq_sig_all;
+  ibv_qp_init_attr_ex ex = as_extended(*a);
   ibv_qp* const qp = create_qp(pd, ex, false);
   if (qp != nullptr) a->cap = ex.cap;
   return qp;
